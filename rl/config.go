@@ -1,0 +1,172 @@
+package rl
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config is run.yaml, complete: every default filled in. Package config reads, checks and compares it; its JSON
+// form is stored as runs/<run>/config.json. A `doc` tag is the option's line in `longhaul init` and the schema.
+type Config struct {
+	Name        RunID             `json:"name" doc:"names the run, its versions (name@000012) and its place in the store"`
+	Env         EnvConfig         `json:"env" doc:"what the agent acts in"`
+	Policy      PolicyConfig      `json:"policy" doc:"who acts"`
+	WarmUp      WarmUpConfig      `json:"warm_up" doc:"supervised start of the embedded policy, on easy demonstrations"`
+	Sampling    SamplingConfig    `json:"sampling" doc:"how actions are sampled"`
+	Group       GroupConfig       `json:"group" doc:"what one update collects"`
+	Reward      RewardConfig      `json:"reward" doc:"what scores a trajectory"`
+	Advantage   AdvantageConfig   `json:"advantage" doc:"how scores of a group become advantages"`
+	Loss        LossConfig        `json:"loss" doc:"the policy loss"`
+	Update      UpdateConfig      `json:"update" doc:"the update job and its optimiser"`
+	Updates     int               `json:"updates" doc:"how many updates to make"`
+	Eval        EvalConfig        `json:"eval" doc:"evaluation on held-out tasks"`
+	Guard       GuardConfig       `json:"guard" doc:"what happens when an evaluation collapses"`
+	Checkpoints CheckpointsConfig `json:"checkpoints" doc:"which checkpoints gc keeps"`
+	Store       string            `json:"store" doc:"s3://bucket/prefix; empty: LONGHAUL_STORE, else the embedded store"`
+}
+
+type EnvConfig struct {
+	Use            string      `json:"use" doc:"a registered environment"`
+	Tasks          TasksConfig `json:"tasks" doc:"index ranges; the two splits share nothing, whatever the ranges"`
+	MaxTurns       int         `json:"max_turns" doc:"an episode is truncated after this many actions"`
+	EpisodeTimeout Duration    `json:"episode_timeout" doc:"wall clock of one episode"`
+	TurnTimeout    Duration    `json:"turn_timeout" doc:"wall clock of one policy call, and of one tool call"`
+}
+
+type TasksConfig struct {
+	Train TaskRange `json:"train" doc:"first-last, inclusive"`
+	Eval  TaskRange `json:"eval" doc:"first-last, inclusive"`
+}
+
+type PolicyConfig struct {
+	Use         string `json:"use" doc:"tiny (embedded) or openai (any server of chat completions)"`
+	URL         string `json:"url,omitempty" doc:"base URL of the server, with /v1"`
+	Model       string `json:"model,omitempty" doc:"the server's name of the base model"`
+	APIKeyEnv   string `json:"api_key_env,omitempty" doc:"environment variable that holds the key"`
+	Concurrency int    `json:"concurrency" doc:"live episodes at once in one worker; 0: 16 a thread for tiny, 256 for openai"`
+	Width       int    `json:"width,omitempty" doc:"tiny: model width, a multiple of 32"`
+	Layers      int    `json:"layers,omitempty" doc:"tiny: decoder layers"`
+	Hidden      int    `json:"hidden,omitempty" doc:"tiny: feed-forward width"`
+	Context     int    `json:"context,omitempty" doc:"tiny: context, in tokens"`
+}
+
+type WarmUpConfig struct {
+	Gate         float64 `json:"gate" doc:"greedy success on easy tasks that ends the first part"`
+	Extra        int     `json:"extra" doc:"supervised updates after the gate"`
+	Max          int     `json:"max" doc:"supervised updates at most; 0: no warm-up"`
+	Batch        int     `json:"batch" doc:"demonstrations an update"`
+	LearningRate float64 `json:"learning_rate" doc:"AdamW step size"`
+}
+
+type SamplingConfig struct {
+	Temperature float64 `json:"temperature" doc:"of the policy while it trains"`
+	MaxTokens   int     `json:"max_tokens" doc:"an action is cut after this many tokens"`
+	Seed        uint64  `json:"seed" doc:"the run's seed: tasks, sampling, initial weights and shuffles follow from it"`
+}
+
+type GroupConfig struct {
+	Size         int     `json:"size" doc:"episodes of one task"`
+	PerUpdate    int     `json:"per_update" doc:"groups an update"`
+	PerActivity  int     `json:"per_activity" doc:"members that one activity runs; size: all of a group"`
+	Quorum       float64 `json:"quorum" doc:"share of members that must be scored for the group to count"`
+	MaxStaleness int     `json:"max_staleness" doc:"versions that a trajectory may lag behind"`
+}
+
+type RewardConfig struct {
+	Use string `json:"use" doc:"exact: the environment's own score"`
+}
+
+type AdvantageConfig struct {
+	Use     string  `json:"use" doc:"grpo, dr_grpo, rloo"`
+	Std     string  `json:"std" doc:"divisor of grpo: population, sample or none"`
+	Epsilon float64 `json:"epsilon" doc:"added to the standard deviation"`
+}
+
+type LossConfig struct {
+	Use      string  `json:"use" doc:"ppo or cispo, mean over trained tokens"`
+	ClipLow  float64 `json:"clip_low" doc:"the importance ratio is clipped below 1-clip_low (ppo)"`
+	ClipHigh float64 `json:"clip_high" doc:"and above 1+clip_high"`
+}
+
+type UpdateConfig struct {
+	Use          string  `json:"use" doc:"embedded: the trainer in this process"`
+	LearningRate float64 `json:"learning_rate" doc:"AdamW step size"`
+	Minibatches  int     `json:"minibatches" doc:"optimiser steps an update"`
+	MaxGradNorm  float64 `json:"max_grad_norm" doc:"gradients are scaled down to this norm"`
+	Beta1        float64 `json:"beta1" doc:"AdamW, first moment"`
+	Beta2        float64 `json:"beta2" doc:"AdamW, second moment"`
+	WeightDecay  float64 `json:"weight_decay" doc:"AdamW, decoupled"`
+	Ramp         int     `json:"ramp" doc:"updates over which the learning rate rises to its value"`
+	FinalRate    float64 `json:"final_rate" doc:"share of the learning rate that is left at the last update (linear decay; 1: constant)"`
+	KLStop       float64 `json:"kl_stop" doc:"the rest of an update is skipped once a minibatch's KL to the behaviour policy (k3, nats a token) passes this; 0: never"`
+}
+
+type EvalConfig struct {
+	Every   int    `json:"every" doc:"evaluate after every this many updates, and before the first and after the last; 0: never"`
+	Tasks   int    `json:"tasks" doc:"held-out tasks an evaluation, from the start of env.tasks.eval"`
+	Promote string `json:"promote" doc:"when the best pointer moves: METRIC >= best [+|- NUMBER]; METRIC is success (the lower of the two), greedy or sampled"`
+}
+
+type GuardConfig struct {
+	Collapse float64 `json:"collapse" doc:"an evaluation below this share of the best goes back to the best checkpoint with half the learning rate; 0: off"`
+	Retries  int     `json:"retries" doc:"at most this often in a run"`
+}
+
+type CheckpointsConfig struct {
+	KeepLast int `json:"keep_last" doc:"newest checkpoints kept"`
+	KeepBest int `json:"keep_best" doc:"best evaluated checkpoints kept"`
+}
+
+// TaskRange is an inclusive range of task indices, written "0-9999".
+type TaskRange struct{ First, Last int }
+
+// Len is the number of tasks in the range.
+func (r TaskRange) Len() int { return r.Last - r.First + 1 }
+
+func (r TaskRange) String() string { return fmt.Sprintf("%d-%d", r.First, r.Last) }
+
+// MarshalText writes "first-last".
+func (r TaskRange) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads "first-last", with 0 <= first <= last.
+func (r *TaskRange) UnmarshalText(b []byte) error {
+	lo, hi, ok := strings.Cut(string(b), "-")
+	first, err1 := strconv.Atoi(lo)
+	last, err2 := strconv.Atoi(hi)
+	if !ok || err1 != nil || err2 != nil || first < 0 || last < first {
+		return fmt.Errorf("%q is not a range of task indices such as 0-9999", b)
+	}
+	r.First, r.Last = first, last
+	return nil
+}
+
+// Duration is written "30m" or "1.5s".
+type Duration time.Duration
+
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText writes Go's duration form.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads Go's duration form; it must be positive.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := time.ParseDuration(string(b))
+	if err != nil || v <= 0 {
+		return fmt.Errorf("%q is not a positive duration such as 30m or 1.5s", b)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// CanonicalJSON is v with its fields in declaration order, maps sorted, no spaces: what keys and hashes are
+// made of.
+func CanonicalJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("rl: %T cannot be marshalled: %v", v, err)) // only types of this package
+	}
+	return b
+}
