@@ -37,6 +37,7 @@ const (
 	BelowQuorum  LeftOut = "below_quorum"       // too few of its group were scored
 	Stale        LeftOut = "stale"              // sampled by a version older than max_staleness allows
 	NoLogProbs   LeftOut = "no_logprobs"        // the server gave no token ids or log-probabilities
+	NoAction     LeftOut = "no_action"          // the episode ended before the policy acted
 	EnvFailed    LeftOut = "failed_environment" // infrastructure, not the agent
 	PolicyFailed LeftOut = "failed_policy"
 	JudgeFailed  LeftOut = "failed_judge"

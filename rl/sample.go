@@ -1,0 +1,60 @@
+package rl
+
+import (
+	"math"
+	"slices"
+)
+
+// Samples turns a trajectory into training rows. Nothing is encoded again: the token ids are the served ones.
+//
+// A turn whose prompt begins with the whole sequence of the turn before goes on in the same row. Where the history
+// was changed (Action.Kept is less than that sequence) a new row begins: its prompt is context only, so every
+// sampled token is trained on exactly once, in the row in which it was sampled. More than one row means segment
+// breaks; nothing is dropped at them.
+//
+// In a row, LossMask is true at sampled tokens; LogProbs is NaN elsewhere; Advantages are all 0, for package
+// advantage to fill in.
+//
+// When the trajectory cannot be trained on, samples is nil and why says so: NoAction when no turn was taken,
+// NoLogProbs when any action lacks token ids or log-probabilities, StoreFailed when the record contradicts itself
+// (Kept is longer than the sequence it refers to).
+func (t Trajectory) Samples() (samples []Sample, why LeftOut) {
+	if len(t.Turns) == 0 {
+		return nil, NoAction
+	}
+	var sequence []int32 // what the previous turn ended with
+	for i, turn := range t.Turns {
+		a := turn.Action
+		if len(a.Tokens) == 0 || len(a.LogProbs) != len(a.Tokens) {
+			return nil, NoLogProbs
+		}
+		if a.Kept < 0 || a.Kept > len(sequence) {
+			return nil, StoreFailed
+		}
+		if i == 0 || a.Kept < len(sequence) {
+			samples = append(samples, Sample{Episode: t.Episode})
+			samples[len(samples)-1].context(sequence[:a.Kept])
+		}
+		row := &samples[len(samples)-1]
+		row.context(a.Prompt)
+		row.action(a)
+		sequence = Sequence(sequence, a)
+	}
+	return samples, ""
+}
+
+// context appends tokens that the policy saw.
+func (s *Sample) context(tokens []int32) {
+	s.Tokens = append(s.Tokens, tokens...)
+	s.LossMask = append(s.LossMask, make([]bool, len(tokens))...)
+	s.LogProbs = append(s.LogProbs, slices.Repeat([]float32{float32(math.NaN())}, len(tokens))...)
+	s.Advantages = append(s.Advantages, make([]float32, len(tokens))...)
+}
+
+// action appends tokens that the policy sampled.
+func (s *Sample) action(a Action) {
+	s.Tokens = append(s.Tokens, a.Tokens...)
+	s.LossMask = append(s.LossMask, slices.Repeat([]bool{true}, len(a.Tokens))...)
+	s.LogProbs = append(s.LogProbs, a.LogProbs...)
+	s.Advantages = append(s.Advantages, make([]float32, len(a.Tokens))...)
+}
