@@ -1,0 +1,50 @@
+package advantage
+
+import (
+	"math"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// GRPO's advantage, from "DeepSeekMath: Pushing the Limits of Mathematical Reasoning in Open Language Models"
+// (Shao et al. 2024, arXiv:2402.03300, section 4.1.2):
+//
+//	A_i = (r_i - mean(r)) / (std(r) + epsilon)
+//
+// The paper does not say which standard deviation is meant, and systems differ, so both choices are explicit:
+//
+//	std: population   sqrt(sum (r_i - mean)^2 / n)
+//	std: sample       sqrt(sum (r_i - mean)^2 / (n-1))
+//	std: none         no division: epsilon is not used (this is dr_grpo)
+//
+// Assumes that the members of a group were sampled independently from one policy on one task. Dividing by the
+// deviation weighs tasks that are almost always or almost never solved more than others (see dr_grpo). Because a
+// score is part of its own mean, the estimate is (n-1)/n of the unbiased one (see rloo); the division hides that.
+//
+// Degenerate groups: one score gives 0 (singleton); scores within Tolerance give exactly 0 (zero_variance),
+// whatever epsilon is.
+func init() { register("grpo", grpo) }
+
+func grpo(c rl.AdvantageConfig) (Estimator, error) {
+	if err := checkEpsilon(c.Epsilon); err != nil {
+		return nil, err
+	}
+	lost := 0.0 // degrees of freedom
+	switch c.Std {
+	case "population":
+	case "sample":
+		lost = 1
+	case "none":
+		return drGRPO(c)
+	default:
+		return nil, rl.Errorf(rl.Invalid, "advantage.std", "%q is not one of population, sample, none", c.Std)
+	}
+	return guarded(func(scores []float64) []float64 {
+		a, squares := centred(scores)
+		divisor := math.Sqrt(squares/(float64(len(scores))-lost)) + c.Epsilon
+		for i := range a {
+			a[i] /= divisor
+		}
+		return a
+	}), nil
+}

@@ -1,0 +1,62 @@
+package advantage
+
+import (
+	"math"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// tally sums up what Stats reports, group by group.
+type tally struct {
+	tokens, turns            int
+	solved, scores           int
+	sum                      float64
+	group                    []float64 // scores of the group in progress
+	deviations               float64   // sum over groups of their standard deviation
+	groupsScored, groupsFlat int
+}
+
+func (t *tally) played(trajectory *rl.Trajectory) {
+	t.tokens += trajectory.ActionTokens()
+	t.turns += len(trajectory.Turns)
+}
+
+func (t *tally) scored(value float64) {
+	t.scores++
+	t.sum += value
+	if value >= 1 {
+		t.solved++
+	}
+	t.group = append(t.group, value)
+}
+
+// closed ends a group.
+func (t *tally) closed(why rl.LeftOut) {
+	if why == rl.ZeroVariance {
+		t.groupsFlat++
+	}
+	if len(t.group) > 0 {
+		_, squares := centred(t.group)
+		t.deviations += math.Sqrt(squares / float64(len(t.group)))
+		t.groupsScored++
+	}
+	t.group = t.group[:0]
+}
+
+func (t *tally) stats(groups int) Stats {
+	return Stats{
+		Success:              share(float64(t.solved), t.scores),
+		RewardMean:           share(t.sum, t.scores),
+		RewardStd:            share(t.deviations, t.groupsScored),
+		ZeroVarianceFraction: share(float64(t.groupsFlat), groups),
+		Tokens:               t.tokens,
+		Turns:                t.turns,
+	}
+}
+
+func share(part float64, of int) float64 {
+	if of == 0 {
+		return 0
+	}
+	return part / float64(of)
+}

@@ -1,0 +1,48 @@
+package reward
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// Reward scores every member of a group, in order: a finite value, or Unscored with the reason. A member without a
+// trajectory is always unscored, its reason being the group's own (Group.Failed). A reward changes nothing in the
+// group.
+//
+// An error means that the scorer itself could not be reached or asked; it is an *rl.Error, and no scores come with
+// it. A group that the scorer answered but did not score is not an error: its members are unscored.
+type Reward func(ctx context.Context, g rl.Group) ([]rl.Score, error)
+
+var rewards = map[string]Reward{}
+
+// Register adds a reward under a name that is not taken. It is called while packages are initialised.
+func Register(name string, r Reward) {
+	if _, taken := rewards[name]; taken {
+		panic("reward: two rewards are called " + name)
+	}
+	rewards[name] = r
+}
+
+// Get finds a reward by its name; the error is of kind Invalid and lists the names.
+func Get(name string) (Reward, error) {
+	r, ok := rewards[name]
+	if !ok {
+		return nil, rl.Errorf(rl.Invalid, "reward.use", "%q is not one of %s", name, strings.Join(Names(), ", "))
+	}
+	return r, nil
+}
+
+// Names lists the registered rewards, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(rewards)) }
+
+// failed is the score of a member whose episode left no trajectory.
+func failed(g rl.Group, member int) rl.Score {
+	if member < len(g.Failed) && g.Failed[member] != "" {
+		return rl.Score{Unscored: g.Failed[member]}
+	}
+	return rl.Score{Unscored: string(rl.EnvFailed) + ": no trajectory, and no reason was recorded"}
+}
