@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// PutCheckpoint publishes a manifest, whose chunks PutFile has stored. It does not move a pointer.
+//
+// A manifest at its key that differs is a Conflict, unless a pointer of the run proves that it is damaged: the
+// pointer remembers the sha256 of what was published, and that is this manifest. Then it is replaced.
+// Errors: Conflict, Invalid (a metric without a JSON form), else as Get.
+func (s *Store) PutCheckpoint(ctx context.Context, c rl.Checkpoint) (rl.Ref, error) {
+	key := CheckpointKey(c.Run, c.Update)
+	body, err := encode(key, c)
+	if err != nil {
+		return rl.Ref{}, err
+	}
+	ref, err := s.PutNew(ctx, key, body)
+	if rl.KindOf(err) != rl.Conflict {
+		return ref, err
+	}
+	for _, name := range []string{Latest, Best} {
+		if published, e := s.Pointer(ctx, c.Run, name); e == nil && published == RefOf(key, body) {
+			return s.Put(ctx, key, body)
+		}
+	}
+	return ref, err
+}
+
+// Checkpoint reads a manifest. Its files are checked by Restore and ReadFile. Errors: NotFound, Corrupt, else as Get.
+func (s *Store) Checkpoint(ctx context.Context, ref rl.Ref) (rl.Checkpoint, error) {
+	c, err := GetJSON[rl.Checkpoint](ctx, s, ref)
+	if err != nil {
+		return c, err
+	}
+	return c, checkManifest(ref.Key, c)
+}
+
+// FindCheckpoint reads the manifest of an update of a run, and its reference. Errors as Checkpoint.
+func (s *Store) FindCheckpoint(ctx context.Context, run rl.RunID, n rl.UpdateNumber) (rl.Ref, rl.Checkpoint, error) {
+	key := CheckpointKey(run, n)
+	ref, c, err := FindJSON[rl.Checkpoint](ctx, s, key)
+	if err != nil {
+		return ref, c, err
+	}
+	return ref, c, checkManifest(key, c)
+}
+
+// checkManifest tells a manifest from some other JSON.
+func checkManifest(key string, c rl.Checkpoint) error {
+	if c.Schema != rl.CheckpointSchema {
+		return rl.Errorf(rl.Corrupt, at(key), "its schema is %q, not %q", c.Schema, rl.CheckpointSchema)
+	}
+	if CheckpointKey(c.Run, c.Update) != key {
+		return rl.Errorf(rl.Corrupt, at(key), "it is the manifest of update %d of run %q", c.Update, c.Run)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// Keys are relative to the store's prefix, so that references mean the same whichever bucket a run lives in.
+// Numbers are padded to eight digits: keys sort as the updates do.
+
+// RunPrefix is where everything of a run lies, shared chunks and update jobs apart.
+func RunPrefix(run rl.RunID) string { return fmt.Sprintf("runs/%s/", run) }
+
+// ConfigKey is the run's complete configuration.
+func ConfigKey(run rl.RunID) string { return RunPrefix(run) + "config.json" }
+
+// UpdatePrefix is where one update's records lie.
+func UpdatePrefix(run rl.RunID, n rl.UpdateNumber) string {
+	return fmt.Sprintf("%supdates/%08d/", RunPrefix(run), n)
+}
+
+// TasksKey is the tasks that an update samples.
+func TasksKey(run rl.RunID, n rl.UpdateNumber) string { return UpdatePrefix(run, n) + "tasks.json" }
+
+// JournalPrefix is where the turns of an update's episodes are written down as they happen.
+func JournalPrefix(run rl.RunID, n rl.UpdateNumber) string { return UpdatePrefix(run, n) + "journal/" }
+
+// JournalKey is one segment of one writer's journal.
+func JournalKey(run rl.RunID, n rl.UpdateNumber, writer string, seq int) string {
+	return fmt.Sprintf("%s%s-%08d.jsonl", JournalPrefix(run, n), url.PathEscape(writer), seq)
+}
+
+// GroupPrefix is where the records of one group lie.
+func GroupPrefix(run rl.RunID, n rl.UpdateNumber, task rl.TaskID) string {
+	return fmt.Sprintf("%sgroups/%s/", UpdatePrefix(run, n), url.PathEscape(string(task)))
+}
+
+// TrajectoryKey is the record of one episode.
+func TrajectoryKey(e rl.EpisodeID) string {
+	return fmt.Sprintf("%sepisodes/%d/trajectory.json.zst", GroupPrefix(e.Run, e.Update, e.Task), e.Member)
+}
+
+// FailureKey is the record of an episode that has no trajectory, beside where that would lie.
+func FailureKey(trajectoryKey string) string { return path.Dir(trajectoryKey) + "/failure.json" }
+
+// ScoresKey is a group's scores.
+func ScoresKey(run rl.RunID, n rl.UpdateNumber, task rl.TaskID) string {
+	return GroupPrefix(run, n, task) + "scores.json"
+}
+
+// BatchKey is what an update trains on.
+func BatchKey(run rl.RunID, n rl.UpdateNumber) string {
+	return UpdatePrefix(run, n) + "batch.safetensors"
+}
+
+// LedgerKey says where every rollout of an update ended.
+func LedgerKey(run rl.RunID, n rl.UpdateNumber) string { return UpdatePrefix(run, n) + "ledger.json" }
+
+// SummaryKey is an update's line for people.
+func SummaryKey(run rl.RunID, n rl.UpdateNumber) string { return UpdatePrefix(run, n) + "summary.json" }
+
+// CheckpointPrefix is where a run's manifests lie.
+func CheckpointPrefix(run rl.RunID) string { return RunPrefix(run) + "ckpt/" }
+
+// CheckpointKey is the manifest of the checkpoint that an update made.
+func CheckpointKey(run rl.RunID, n rl.UpdateNumber) string {
+	return fmt.Sprintf("%s%08d.json", CheckpointPrefix(run), n)
+}
+
+// updateOf is the update whose checkpoint manifest has this key.
+func updateOf(key string) (rl.UpdateNumber, bool) {
+	_, name, _ := strings.Cut(key, "/ckpt/")
+	n, err := strconv.Atoi(strings.TrimSuffix(name, ".json"))
+	return rl.UpdateNumber(n), err == nil && n >= 0 && strings.HasSuffix(key, fmt.Sprintf("/ckpt/%08d.json", n))
+}
+
+// The pointers of a run.
+const (
+	Latest = "latest" // the newest checkpoint; its update number never goes down
+	Best   = "best"   // the best evaluated checkpoint
+)
+
+// PointerKey is where a run's pointer (Latest, Best) lies.
+func PointerKey(run rl.RunID, name string) string { return RunPrefix(run) + name }
+
+// EvaluationPrefix is where one evaluation lies: of the version that update n made, with hash telling tasks and
+// sampling apart.
+func EvaluationPrefix(run rl.RunID, n rl.UpdateNumber, hash string) string {
+	return fmt.Sprintf("%sevals/%08d-%s/", RunPrefix(run), n, url.PathEscape(hash))
+}
+
+// EvaluationTasksKey is the tasks that an evaluation plays.
+func EvaluationTasksKey(run rl.RunID, n rl.UpdateNumber, hash string) string {
+	return EvaluationPrefix(run, n, hash) + "tasks.json"
+}
+
+// EvaluationKey is an evaluation's result.
+func EvaluationKey(run rl.RunID, n rl.UpdateNumber, hash string) string {
+	return EvaluationPrefix(run, n, hash) + "evaluation.json"
+}
+
+// EvaluationTrajectoryKey is one of an evaluation's episodes; play is "greedy" or "sampled".
+func EvaluationTrajectoryKey(run rl.RunID, n rl.UpdateNumber, hash, play string, task rl.TaskID) string {
+	return fmt.Sprintf("%s%s/%s/trajectory.json.zst", EvaluationPrefix(run, n, hash), play, url.PathEscape(string(task)))
+}
+
+// JobSpecKey is an update job's specification; job is the sha256 of its canonical JSON.
+func JobSpecKey(job string) string { return "jobs/" + job + "/spec.json" }
+
+// JobResultKey is what an update job left behind.
+func JobResultKey(job string) string { return "jobs/" + job + "/result.json" }
+
+// ChunkKey is a piece of a file, named by the sha256 of its content.
+func ChunkKey(sum string) string { return fmt.Sprintf("cas/sha256/%.2s/%s", sum, sum) }

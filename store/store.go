@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// Options names the embedded server. The zero value takes everything from the AWS environment and profile files
+// (AWS_REGION, AWS_ENDPOINT_URL_S3, AWS_ACCESS_KEY_ID, AWS_CA_BUNDLE and so on).
+type Options struct {
+	Endpoint  string // http://host:port; empty: the AWS environment
+	AccessKey string
+	SecretKey string
+	Transport http.RoundTripper // nil: the network
+}
+
+// Store is one bucket and prefix of an S3 endpoint. It is safe for concurrent use.
+type Store struct {
+	client *s3.Client
+	bucket string
+	prefix string // "" or ending in "/"
+}
+
+// connections is how many idle connections are kept to the endpoint: the concurrency of a busy worker.
+const connections = 128
+
+// Open makes a Store for s3://bucket[/prefix]. It makes no request to the endpoint (Check does), but may ask the
+// environment's credential source. Errors: Invalid for a malformed address or a missing region, Refused when there
+// are no credentials.
+func Open(ctx context.Context, uri string, o Options) (*Store, error) {
+	bucket, prefix, err := parse(uri)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{bucket: bucket, prefix: prefix}
+	if o.Endpoint != "" {
+		s.client = embedded(o)
+		return s, nil
+	}
+	s.client, err = external(ctx, uri)
+	return s, err
+}
+
+// String is the address, s3://bucket/prefix.
+func (s *Store) String() string { return strings.TrimSuffix("s3://"+s.bucket+"/"+s.prefix, "/") }
+
+func parse(uri string) (bucket, prefix string, err error) {
+	rest, ok := strings.CutPrefix(uri, "s3://")
+	bucket, prefix, _ = strings.Cut(rest, "/")
+	if !ok || bucket == "" {
+		return "", "", rl.Errorf(rl.Invalid, "store", "%q is not of the form s3://bucket/prefix", uri)
+	}
+	if prefix = strings.Trim(prefix, "/"); prefix != "" {
+		prefix += "/"
+	}
+	return bucket, prefix, nil
+}
+
+// embedded is a client that nothing in the environment can redirect.
+func embedded(o Options) *s3.Client {
+	var client s3.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(poolSize)
+	if o.Transport != nil {
+		client = &http.Client{Transport: o.Transport}
+	}
+	return s3.New(s3.Options{
+		Region:       "us-east-1",
+		BaseEndpoint: aws.String(o.Endpoint),
+		Credentials:  credentials.NewStaticCredentialsProvider(o.AccessKey, o.SecretKey, ""),
+		HTTPClient:   client,
+
+		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
+	}, common)
+}
+
+func external(ctx context.Context, uri string) (*s3.Client, error) {
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, rl.Errorf(rl.Invalid, "store "+uri, "the AWS configuration cannot be read: %w", err)
+	}
+	if cfg.Credentials == nil {
+		return nil, rl.Errorf(rl.Refused, "store "+uri, "there are no AWS credentials")
+	}
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		return nil, rl.Errorf(rl.Refused, "store "+uri, "there are no AWS credentials (set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile): %w", err)
+	}
+	client := s3.NewFromConfig(cfg, common, func(o *s3.Options) {
+		// Set here and not in config: with AWS_CA_BUNDLE the config accepts only its own kind of client.
+		if c, ok := o.HTTPClient.(*awshttp.BuildableClient); ok {
+			o.HTTPClient = c.WithTransportOptions(poolSize)
+		}
+	})
+	if client.Options().Region == "" {
+		return nil, rl.Errorf(rl.Invalid, "store "+uri, "there is no AWS region: set AWS_REGION")
+	}
+	return client, nil
+}
+
+// common is what both kinds of client share. A custom endpoint is addressed by path, since few resolve
+// bucket.host names, and its region does not matter.
+func common(o *s3.Options) {
+	if o.BaseEndpoint != nil {
+		o.UsePathStyle = true
+		if o.Region == "" {
+			o.Region = "us-east-1"
+		}
+	}
+	// AWS answers 409 when two conditional writes of one key meet; either may be sent again.
+	o.Retryer = retry.AddWithErrorCodes(o.Retryer, "ConditionalRequestConflict", "OperationAborted")
+	o.DisableLogOutputChecksumValidationSkipped = true
+}
+
+func poolSize(t *http.Transport) {
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = connections, connections
+}
