@@ -2,8 +2,10 @@ package advantage
 
 import "github.com/longhaul-rl/longhaul/rl"
 
-// Dr. GRPO's advantage, from "Understanding R1-Zero-Like Training: A Critical Perspective" (Liu et al. 2025,
-// arXiv:2503.20783, section 3.2):
+func init() { register("dr_grpo", DrGRPO) }
+
+// DrGRPO makes the estimator of "Understanding R1-Zero-Like Training: A Critical Perspective" (Liu et al. 2025,
+// arXiv:2503.20783):
 //
 //	A_i = r_i - mean(r)
 //
@@ -15,9 +17,7 @@ import "github.com/longhaul-rl/longhaul/rl"
 // Assumes that the members of a group were sampled independently from one policy on one task.
 //
 // Degenerate groups: one score gives 0 (singleton); scores within Tolerance give exactly 0 (zero_variance).
-func init() { register("dr_grpo", drGRPO) }
-
-func drGRPO(rl.AdvantageConfig) (Estimator, error) {
+func DrGRPO(rl.AdvantageConfig) (Estimator, error) {
 	return guarded(func(scores []float64) []float64 {
 		a, _ := centred(scores)
 		return a

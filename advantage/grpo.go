@@ -6,7 +6,9 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// GRPO's advantage, from "DeepSeekMath: Pushing the Limits of Mathematical Reasoning in Open Language Models"
+func init() { register("grpo", GRPO) }
+
+// GRPO makes the estimator of "DeepSeekMath: Pushing the Limits of Mathematical Reasoning in Open Language Models"
 // (Shao et al. 2024, arXiv:2402.03300, section 4.1.2):
 //
 //	A_i = (r_i - mean(r)) / (std(r) + epsilon)
@@ -23,9 +25,7 @@ import (
 //
 // Degenerate groups: one score gives 0 (singleton); scores within Tolerance give exactly 0 (zero_variance),
 // whatever epsilon is.
-func init() { register("grpo", grpo) }
-
-func grpo(c rl.AdvantageConfig) (Estimator, error) {
+func GRPO(c rl.AdvantageConfig) (Estimator, error) {
 	if err := checkEpsilon(c.Epsilon); err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func grpo(c rl.AdvantageConfig) (Estimator, error) {
 	case "sample":
 		lost = 1
 	case "none":
-		return drGRPO(c)
+		return DrGRPO(c)
 	default:
 		return nil, rl.Errorf(rl.Invalid, "advantage.std", "%q is not one of population, sample, none", c.Std)
 	}

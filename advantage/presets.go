@@ -19,6 +19,6 @@ func init() {
 
 func preset(name, std string, epsilon float64) {
 	register(name, func(rl.AdvantageConfig) (Estimator, error) {
-		return grpo(rl.AdvantageConfig{Use: name, Std: std, Epsilon: epsilon})
+		return GRPO(rl.AdvantageConfig{Use: name, Std: std, Epsilon: epsilon})
 	})
 }

@@ -2,9 +2,11 @@ package advantage
 
 import "github.com/longhaul-rl/longhaul/rl"
 
-// RLOO's advantage (REINFORCE, leave one out), from "Buy 4 REINFORCE Samples, Get a Baseline for Free!" (Kool et
+func init() { register("rloo", RLOO) }
+
+// RLOO (REINFORCE, leave one out) makes the estimator of "Buy 4 REINFORCE Samples, Get a Baseline for Free!" (Kool et
 // al. 2019) and "Back to Basics: Revisiting REINFORCE Style Optimization for Learning from Human Feedback in LLMs"
-// (Ahmadian et al. 2024, arXiv:2402.14740, section 3.3):
+// (Ahmadian et al. 2024, arXiv:2402.14740):
 //
 //	A_i = r_i - 1/(n-1) sum over j != i of r_j  =  n/(n-1) (r_i - mean(r))
 //
@@ -15,9 +17,7 @@ import "github.com/longhaul-rl/longhaul/rl"
 //
 // Degenerate groups: one score has no others to compare with and gives 0 (singleton); scores within Tolerance give
 // exactly 0 (zero_variance).
-func init() { register("rloo", rloo) }
-
-func rloo(rl.AdvantageConfig) (Estimator, error) {
+func RLOO(rl.AdvantageConfig) (Estimator, error) {
 	return guarded(func(scores []float64) []float64 {
 		a, _ := centred(scores)
 		n := float64(len(scores))

@@ -6,10 +6,10 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// The exact reward is the environment's own score, recorded as the trajectory's Outcome: nothing is added.
-func init() { Register("exact", exact) }
+func init() { Register("exact", Exact) }
 
-func exact(_ context.Context, g rl.Group) ([]rl.Score, error) {
+// Exact is the environment's own score, which the rollout recorded as the trajectory's Outcome. It never fails.
+func Exact(_ context.Context, g rl.Group) ([]rl.Score, error) {
 	scores := make([]rl.Score, len(g.Trajectories))
 	for i, t := range g.Trajectories {
 		if t == nil {

@@ -60,7 +60,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestExactIsTheOutcome(t *testing.T) {
-	scores, err := exact(t.Context(), mixed())
+	scores, err := Exact(t.Context(), mixed())
 	if err != nil {
 		t.Fatal(err)
 	}
