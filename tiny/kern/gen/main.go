@@ -1,0 +1,225 @@
+//go:build ignore
+
+// Command gen writes gemm_amd64.s and its Go declarations with avo. avo is no dependency of longhaul: run this
+// in a module of its own, and only after a change here (from the repository root):
+//
+//	mkdir /tmp/avo && cp tiny/kern/gen/main.go /tmp/avo/ && cd /tmp/avo
+//	go mod init scratch && go get github.com/mmcloughlin/avo@v0.6.0
+//	go run main.go -out $REPO/tiny/kern/asm_amd64.s -stubs $REPO/tiny/kern/asm_amd64.go -pkg kern
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A set is one instruction set: the width of its registers and how many panel columns a kernel covers.
+type set struct {
+	name  string
+	bytes int
+}
+
+var (
+	avx512 = set{"512", 64} // 2 registers x 16 lanes: a whole panel
+	avx2   = set{"256", 32} // 2 registers x 8 lanes: half a panel
+)
+
+func (s set) vec() reg.VecVirtual {
+	if s.bytes == 64 {
+		return ZMM()
+	}
+	return YMM()
+}
+
+func (s set) broadcast(m Mem) reg.VecVirtual {
+	v := s.vec()
+	VBROADCASTSS(m, v)
+	return v
+}
+
+// rowAddress makes the addresses of up to 8 rows out of base, base+4*stride, stride and 3*stride.
+func rowAddress(base reg.Register, stride reg.GPVirtual, rows int) func(row int) Mem {
+	triple := GP64()
+	LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, triple)
+	fourth := GP64()
+	if rows > 4 {
+		LEAQ(Mem{Base: base, Index: stride, Scale: 4}, fourth)
+	}
+	return func(row int) Mem {
+		b := base
+		if row >= 4 {
+			b = fourth
+		}
+		switch row % 4 {
+		case 1:
+			return Mem{Base: b, Index: stride, Scale: 1}
+		case 2:
+			return Mem{Base: b, Index: stride, Scale: 2}
+		case 3:
+			return Mem{Base: b, Index: triple, Scale: 1}
+		}
+		return Mem{Base: b}
+	}
+}
+
+// gemm: c[rows x 2 registers] += a[rows x k] * panel; strides in bytes; a panel row is 128 bytes. Per element
+// one sequential chain of fused multiply-adds over k >= 1.
+func gemm(s set, rows int) {
+	TEXT(fmt.Sprintf("gemm%sx%d", s.name, rows), NOSPLIT, "func(k int, a *float32, rsa, csa int, panel, c *float32, ldc int)")
+	Pragma("noescape")
+	k := Load(Param("k"), GP64())
+	a := Load(Param("a"), GP64())
+	rsa := Load(Param("rsa"), GP64()).(reg.GPVirtual)
+	csa := Load(Param("csa"), GP64())
+	panel := Load(Param("panel"), GP64())
+	c := Load(Param("c"), GP64())
+	ldc := Load(Param("ldc"), GP64()).(reg.GPVirtual)
+	// a moves along k, so its fourth row needs a register that moves too.
+	var a4 reg.GPVirtual
+	aRow := rowAddress(a, rsa, min(rows, 4))
+	if rows > 4 {
+		a4 = GP64()
+		LEAQ(Mem{Base: a, Index: rsa, Scale: 4}, a4)
+	}
+	cRow := rowAddress(c, ldc, rows)
+	acc := make([][2]reg.VecVirtual, rows)
+	for i := range acc {
+		m := cRow(i)
+		acc[i] = [2]reg.VecVirtual{s.vec(), s.vec()}
+		VMOVUPS(m, acc[i][0])
+		VMOVUPS(m.Offset(s.bytes), acc[i][1])
+	}
+	b0, b1, x := s.vec(), s.vec(), s.vec()
+	Label("loop")
+	VMOVUPS(Mem{Base: panel}, b0)
+	VMOVUPS(Mem{Base: panel, Disp: s.bytes}, b1)
+	for i := range acc {
+		m := aRow(i % 4)
+		if i >= 4 {
+			m.Base = a4
+		}
+		VBROADCASTSS(m, x)
+		VFMADD231PS(b0, x, acc[i][0])
+		VFMADD231PS(b1, x, acc[i][1])
+	}
+	ADDQ(csa, a)
+	if rows > 4 {
+		ADDQ(csa, a4)
+	}
+	ADDQ(Imm(128), panel)
+	DECQ(k)
+	JNE(LabelRef("loop"))
+	for i := range acc {
+		m := cRow(i)
+		VMOVUPS(acc[i][0], m)
+		VMOVUPS(acc[i][1], m.Offset(s.bytes))
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// The constants of ../exp.go.
+var (
+	log2e, ln2High, ln2Low, low, high Mem
+	poly                              []Mem
+)
+
+func constant(name string, v float32) Mem {
+	g := GLOBL(name, RODATA|NOPTR)
+	DATA(0, F32(v))
+	return g
+}
+
+func constants() {
+	log2e = constant("log2e", 1.44269504088896341)
+	ln2High = constant("ln2High", 0.693359375)
+	ln2Low = constant("ln2Low", -2.12194440e-4)
+	low = constant("expLow", -87)
+	high = constant("expHigh", 88)
+	for i, v := range []float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1,
+		5.0000001201e-1, 1, 1} {
+		poly = append(poly, constant(fmt.Sprintf("expPoly%d", i), v))
+	}
+}
+
+// exp: dst = exp(src*mul - sub) for n, a positive multiple of 16; the 16 lanes' sums go to sums.
+func exp(s set) {
+	TEXT("exp"+s.name, NOSPLIT, "func(dst, src *float32, n int, mul, sub float32, sums *float32)")
+	Pragma("noescape")
+	dst := Load(Param("dst"), GP64())
+	src := Load(Param("src"), GP64())
+	n := Load(Param("n"), GP64())
+	sums := Load(Param("sums"), GP64())
+	pm, _ := Param("mul").Resolve()
+	ps, _ := Param("sub").Resolve()
+	mul, sub := s.broadcast(pm.Addr), s.broadcast(ps.Addr)
+	scale, hi, lo := s.broadcast(log2e), s.broadcast(ln2High), s.broadcast(ln2Low)
+	least, most := s.broadcast(low), s.broadcast(high)
+	acc := []reg.VecVirtual{s.vec()}
+	if s.bytes == 32 {
+		acc = append(acc, s.vec())
+	}
+	for _, a := range acc {
+		VXORPS(a, a, a)
+	}
+	Label("loop")
+	for h, sum := range acc {
+		x, t, r, p := s.vec(), s.vec(), s.vec(), s.vec()
+		VMOVUPS(Mem{Base: src, Disp: h * s.bytes}, x)
+		VFMSUB213PS(sub, mul, x) // x = x*mul - sub
+		VMAXPS(least, x, t)
+		VMINPS(most, t, t)
+		VMULPS(scale, t, r)
+		if s.bytes == 64 {
+			VRNDSCALEPS(Imm(8), r, r)
+		} else {
+			VROUNDPS(Imm(8), r, r)
+		}
+		VFNMADD231PS(hi, r, t)
+		VFNMADD231PS(lo, r, t)
+		VBROADCASTSS(poly[0], p)
+		for _, m := range poly[1:] {
+			VFMADD213PS(s.broadcast(m), t, p)
+		}
+		VCVTPS2DQ(r, r)
+		VPSLLD(Imm(23), r, r)
+		VPADDD(p, r, p)
+		if s.bytes == 64 { // keep p where x >= least
+			k := K()
+			VCMPPS(Imm(13), least, x, k)
+			VMOVAPS_Z(p, k, p)
+		} else {
+			keep := s.vec()
+			VCMPPS(Imm(13), least, x, keep)
+			VANDPS(keep, p, p)
+		}
+		VMOVUPS(p, Mem{Base: dst, Disp: h * s.bytes})
+		VADDPS(p, sum, sum)
+	}
+	ADDQ(Imm(64), src)
+	ADDQ(Imm(64), dst)
+	SUBQ(Imm(16), n)
+	JNE(LabelRef("loop"))
+	for h, a := range acc {
+		VMOVUPS(a, Mem{Base: sums, Disp: h * s.bytes})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+func main() {
+	ConstraintExpr("amd64")
+	constants()
+	for _, rows := range []int{8, 4, 2, 1} {
+		gemm(avx512, rows)
+	}
+	for _, rows := range []int{4, 2, 1} {
+		gemm(avx2, rows)
+	}
+	exp(avx512)
+	exp(avx2)
+	Generate()
+}

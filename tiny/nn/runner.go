@@ -1,0 +1,114 @@
+package nn
+
+import "github.com/longhaul-rl/longhaul/tiny/kern"
+
+// Seq is the key-value cache of one sequence of up to Ctx tokens, whatever model made it.
+type Seq struct {
+	// N is the number of tokens in the cache. Setting it lower drops the tail.
+	N int
+	// Per layer [heads, roundUp(Ctx,32), headSize]: keys as panels of 32 positions, each [headSize, 32];
+	// values position by position.
+	keys, values [][]float32
+}
+
+// NewSeq makes an empty cache: 2*L*D*Ctx float32.
+func (m *Model) NewSeq() *Seq {
+	s := &Seq{keys: make([][]float32, m.L), values: make([][]float32, m.L)}
+	for i := range s.keys {
+		s.keys[i] = make([]float32, m.D*roundUp(m.Ctx, 32))
+		s.values[i] = make([]float32, m.D*roundUp(m.Ctx, 32))
+	}
+	return s
+}
+
+// Runner does forward passes with caches. It holds scratch memory: one Runner per goroutine.
+type Runner struct {
+	m                                          *Model
+	x, y, qkv, att, gateUp, hidden, sig, score []float32
+	logits                                     []float32
+}
+
+// NewRunner makes a Runner of the model.
+func (m *Model) NewRunner() *Runner { return &Runner{m: m} }
+
+// Forward appends toks[i] (at least one) to seqs[i] and returns the logits after each sequence's last token:
+// [len(seqs), V], valid until the next call. The caller keeps token ids under V and sequences within Ctx.
+// Results do not depend on which sequences share a call, or on how a sequence is cut into calls.
+func (r *Runner) Forward(seqs []*Seq, toks [][]int32) []float32 {
+	m := r.m
+	d, f := m.D, m.F
+	n := 0
+	for _, t := range toks {
+		n += len(t)
+	}
+	x, y, qkv, att := grow(&r.x, n*d), grow(&r.y, n*d), grow(&r.qkv, n*3*d), grow(&r.att, n*d)
+	gateUp, hidden, sig := grow(&r.gateUp, n*2*f), grow(&r.hidden, n*f), grow(&r.sig, n*f)
+	m.lookUp(x, toks...)
+	for l := range m.layers {
+		w, p := &m.layers[l], &m.forward[l]
+		rmsNorm(y, x, w.norm1, nil, n, d)
+		kern.Gemm(rows(qkv, 3*d), rows(y, d), n, &p.qkv, false)
+		at := 0
+		for i, t := range toks {
+			r.attend(l, seqs[i], att[at*d:], qkv[at*3*d:], len(t))
+			at += len(t)
+		}
+		kern.Gemm(rows(x, d), rows(att, d), n, &p.out, true)
+		rmsNorm(y, x, w.norm2, nil, n, d)
+		kern.Gemm(rows(gateUp, 2*f), rows(y, d), n, &p.gateUp, false)
+		swiGLU(hidden, gateUp, sig, n, f)
+		kern.Gemm(rows(x, d), rows(hidden, f), n, &p.down, true)
+	}
+	logits := grow(&r.logits, len(seqs)*m.V)
+	last := -1
+	for i, t := range toks {
+		last += len(t)
+		seqs[i].N += len(t)
+		rmsNorm(y[i*d:], x[last*d:], m.norm, nil, 1, d)
+	}
+	kern.Gemm(rows(logits, m.V), rows(y, d), len(seqs), &m.logits, false)
+	return logits
+}
+
+// lookUp copies the tokens' embeddings to x, row by row.
+func (m *Model) lookUp(x []float32, toks ...[]int32) {
+	at := 0
+	for _, t := range toks {
+		for _, id := range t {
+			at += copy(x[at:at+m.D], m.embed[int(id)*m.D:])
+		}
+	}
+}
+
+// attend adds n positions to the cache of layer l and writes what they attend to: qkv [n, 3D] -> att [n, D].
+func (r *Runner) attend(l int, s *Seq, att, qkv []float32, n int) {
+	m := r.m
+	d, block := m.D, roundUp(m.Ctx, 32)*headSize
+	keys, values := s.keys[l], s.values[l]
+	for i := range n {
+		at := s.N + i
+		for h := 0; h < d; h += headSize {
+			row := qkv[i*3*d+h : i*3*d+2*d+h+headSize]
+			q, k, v := row[:headSize], row[d:d+headSize], row[2*d:]
+			m.rotate(q, at)
+			m.rotate(k, at)
+			panel := keys[h/headSize*block+at/32*32*headSize+at%32:]
+			for c, x := range k {
+				panel[c*32] = x
+			}
+			copy(values[h/headSize*block+at*headSize:], v)
+		}
+	}
+	score := grow(&r.score, 2*block/headSize)
+	p := score[block/headSize:]
+	for i := range n {
+		seen := s.N + i + 1
+		for h := 0; h < d; h += headSize {
+			k := kern.Panels{K: headSize, N: roundUp(seen, 32), Rows: headSize, Data: keys[h/headSize*block:]}
+			v := kern.Panels{K: seen, N: headSize, Rows: seen, Data: values[h/headSize*block:]}
+			kern.Gemm(rows(score, 0), rows(qkv[i*3*d+h:], 0), 1, &k, false)
+			softmax(p, score, seen)
+			kern.Gemm(rows(att[i*d+h:], 0), rows(p, 0), 1, &v, false)
+		}
+	}
+}

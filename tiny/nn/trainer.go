@@ -1,0 +1,163 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+// Lanes is the number of sums a gradient is made of. It is fixed so that the order of additions, and with it
+// every bit of the result, does not depend on the number of threads; more than Lanes threads gain nothing.
+const Lanes = 8
+
+// ErrNotFinite says that a gradient had no finite norm. The weights and the optimiser are as they were.
+var ErrNotFinite = errors.New("the gradient is not finite")
+
+// Trainer makes optimiser steps on a model.
+type Trainer struct {
+	Model       *Model
+	Loss        Loss    // for examples that are not SFT
+	Temperature float64 // of the softmax the tokens were sampled from; 0 (greedy) counts as 1
+	AdamW
+	MaxGradNorm float64 // a longer gradient is scaled down to it; 0: never
+
+	lanes []*lane
+	tapes []*tape // one a thread
+}
+
+// NewTrainer makes a trainer with a fresh optimiser, PPO with a clip range of 0.2 and a learning rate of 1e-3,
+// which works on up to that many threads. Its fields may be set before any Update.
+func NewTrainer(m *Model, threads int) *Trainer {
+	t := &Trainer{
+		Model: m, Loss: Loss{Kind: PPO, ClipLow: 0.2, ClipHigh: 0.2}, Temperature: 1, MaxGradNorm: 1,
+		AdamW: newAdamW(len(m.W)),
+	}
+	for range Lanes {
+		t.lanes = append(t.lanes, newLane(m.Config))
+	}
+	for range max(1, min(threads, Lanes)) {
+		t.tapes = append(t.tapes, newTape(m))
+	}
+	return t
+}
+
+// Update makes one optimiser step on the token mean of the batch's loss. A batch without a trained token has
+// loss 0 and leaves the weights and the optimiser alone. It fails, and changes nothing, on an example that does
+// not fit the model and with ErrNotFinite.
+func (t *Trainer) Update(batch []*Example) (Stats, error) {
+	if err := t.Loss.Check(); err != nil {
+		return Stats{}, err
+	}
+	tokens := 0
+	for i, e := range batch {
+		if err := e.check(t.Model.Config); err != nil {
+			return Stats{}, fmt.Errorf("example %d: %w", i, err)
+		}
+		tokens += len(e.trained())
+	}
+	if tokens == 0 {
+		return Stats{}, nil
+	}
+	t.parallel(Lanes, func(tape *tape, i int) {
+		l := t.lanes[i]
+		l.reset()
+		for j := i; j < len(batch); j += Lanes {
+			l.step(tape, batch[j], t.Loss, t.Temperature, float64(tokens))
+		}
+	})
+	var s Stats
+	for _, l := range t.lanes {
+		s.Add(l.Stats)
+	}
+	s.GradNorm = t.sum()
+	if s.GradNorm-s.GradNorm != 0 {
+		return Stats{}, ErrNotFinite
+	}
+	scale := 1.0
+	if t.MaxGradNorm > 0 && s.GradNorm > t.MaxGradNorm {
+		scale = t.MaxGradNorm / s.GradNorm
+	}
+	t.apply(float32(scale))
+	return s, nil
+}
+
+// chunks cut the flat weights for work on several threads; fixed for the same reason as Lanes.
+const chunks = 16
+
+func (t *Trainer) chunk(i int) (from, to int) {
+	n := len(t.Model.W)
+	return i * n / chunks, (i + 1) * n / chunks
+}
+
+// sum adds up the lanes' gradients in lane order, into the first, and returns the norm.
+func (t *Trainer) sum() float64 {
+	grad := t.lanes[0].grad
+	var squares [chunks]float64
+	t.parallel(chunks, func(_ *tape, c int) {
+		from, to := t.chunk(c)
+		for _, l := range t.lanes[1:] {
+			for i, v := range l.grad[from:to] {
+				grad[from+i] += v
+			}
+		}
+		for _, v := range grad[from:to] {
+			squares[c] += float64(float64(v) * float64(v))
+		}
+	})
+	var sum float64
+	for _, v := range squares {
+		sum += v
+	}
+	return math.Sqrt(sum)
+}
+
+// apply makes the AdamW step with the gradient times scale.
+func (t *Trainer) apply(scale float32) {
+	step := t.AdamW.next()
+	t.parallel(chunks, func(_ *tape, c int) {
+		from, to := t.chunk(c)
+		step.apply(t.Model.W[from:to], t.lanes[0].grad[from:to], t.mean[from:to], t.square[from:to], scale)
+	})
+	t.Model.Repack()
+}
+
+// Score computes the log-probabilities of the examples' trained tokens at the trainer's temperature (at 1 for
+// demonstrations): per example a slice of the length of Tokens, 0 where there is no loss. Examples must fit the
+// model as for Update.
+func (t *Trainer) Score(batch []*Example) ([][]float32, error) {
+	for i, e := range batch {
+		if err := e.check(t.Model.Config); err != nil {
+			return nil, fmt.Errorf("example %d: %w", i, err)
+		}
+	}
+	out := make([][]float32, len(batch))
+	t.parallel(len(batch), func(tape *tape, i int) {
+		e := batch[i]
+		at, temperature := e.trained(), t.Temperature
+		if e.SFT {
+			temperature = 1
+		}
+		out[i] = make([]float32, len(e.Tokens))
+		tape.forward(e.Tokens)
+		for j, v := range tape.head(e, at, temperature).New {
+			out[i][at[j]] = float32(v)
+		}
+	})
+	return out, nil
+}
+
+// parallel runs f for 0..n-1 on the trainer's threads, each with its own tape.
+func (t *Trainer) parallel(n int, f func(tape *tape, i int)) {
+	var group sync.WaitGroup
+	var next atomic.Int64
+	for _, tape := range t.tapes[:min(len(t.tapes), n)] {
+		group.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(tape, i)
+			}
+		})
+	}
+	group.Wait()
+}
