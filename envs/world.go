@@ -1,0 +1,56 @@
+package envs
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// World is a family of tasks. Everything in it is a pure function of its arguments.
+type World struct {
+	Name string
+	// New makes an Env that no episode runs in yet.
+	New func() Env
+	// Task makes the task of a split with an index of 0 or more. Ids are unique over all splits and can stand in a
+	// path: they match rl.TaskID's form "split-index".
+	Task func(split rl.Split, index int) rl.Task
+	// Facts lists what could be memorised about a task. No fact of an eval task is one of a train or warm-up task.
+	Facts func(task rl.Task) []string
+	// Reference is a player that earns full reward on a task. It sees the messages of the episode, as a policy
+	// would, and returns the next action; it proves that the task can be solved and that the scorer knows.
+	Reference func(task rl.Task) func([]rl.Message) rl.Message
+	// Demonstrate makes a conversation on a warm-up task to imitate. Nil: the world has no warm-up.
+	Demonstrate func(seed uint64) rl.Demonstration
+}
+
+// Splits lists the splits that the world has tasks of.
+func (w World) Splits() []rl.Split {
+	if w.Demonstrate == nil {
+		return []rl.Split{rl.Train, rl.Eval}
+	}
+	return []rl.Split{rl.Train, rl.Eval, rl.WarmUp}
+}
+
+var worlds = map[string]World{}
+
+// Register adds a world under a name that is not taken. It is called while packages are initialised.
+func Register(w World) {
+	if _, taken := worlds[w.Name]; taken {
+		panic("envs: two worlds are called " + w.Name)
+	}
+	worlds[w.Name] = w
+}
+
+// Get finds a world by its name; the error is of kind Invalid and lists the names.
+func Get(name string) (World, error) {
+	w, ok := worlds[name]
+	if !ok {
+		return World{}, rl.Errorf(rl.Invalid, "env.use", "%q is not one of %s", name, strings.Join(Names(), ", "))
+	}
+	return w, nil
+}
+
+// Names lists the registered worlds, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(worlds)) }
