@@ -48,10 +48,11 @@ type ordersState struct {
 func (o *orders) Spec() Spec { return ordersSpec }
 
 func (o *orders) Reset(_ context.Context, task rl.Task) (rl.Observation, error) {
-	if task != ordersTask(task.Split, task.Index) || !ordersSplit(task.Split) || task.Index < 0 {
+	drawn := orderOf(task.Split, task.Index)
+	if task != drawn.task(task.Split, task.Index) || !ordersSplit(task.Split) || task.Index < 0 {
 		return rl.Observation{}, rl.Errorf(rl.Invalid, ordersAt, "%+v is not a task of the order desk", task)
 	}
-	*o = orders{order: orderOf(task.Split, task.Index), state: ordersState{Split: task.Split, Index: task.Index}, open: true}
+	*o = orders{order: drawn, state: ordersState{Split: task.Split, Index: task.Index}, open: true}
 	question := rl.Message{Role: rl.User, Content: "where is order " + o.order.number + "?"}
 	return rl.Observation{Messages: []rl.Message{question}}, nil
 }

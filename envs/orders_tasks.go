@@ -3,6 +3,7 @@ package envs
 import (
 	"fmt"
 	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"slices"
 
@@ -17,7 +18,15 @@ const (
 	ordersHeldOut  = 5   // one in so many facts is kept for evaluation
 )
 
-var ordersCities = []string{"Oslo", "Rome", "Lima", "Bonn", "Cork", "Pune", "Kyiv", "Doha"}
+// ordersPlaces is every shelf of every city.
+var ordersPlaces = func() (places []string) {
+	for _, city := range []string{"Oslo", "Rome", "Lima", "Bonn", "Cork", "Pune", "Kyiv", "Doha"} {
+		for shelf := range 10 {
+			places = append(places, fmt.Sprintf("%s %d", city, shelf))
+		}
+	}
+	return places
+}()
 
 // order is what a task is about. All of it follows from the task's split and index.
 type order struct {
@@ -31,10 +40,12 @@ type order struct {
 
 func ordersSplit(s rl.Split) bool { return s == rl.Train || s == rl.Eval || s == rl.WarmUp }
 
-// ordersTask labels the task by what makes it hard: fragile, else chain (more boxes than one), else one_hop.
-func ordersTask(split rl.Split, index int) rl.Task {
+func ordersTask(split rl.Split, index int) rl.Task { return orderOf(split, index).task(split, index) }
+
+// task labels the order by what makes it hard: fragile, else chain (more boxes than one), else one_hop.
+func (o order) task(split rl.Split, index int) rl.Task {
 	t := rl.Task{ID: rl.TaskID(fmt.Sprintf("%s-%d", split, index)), Env: "orders", Split: split, Index: index, Kind: "one_hop"}
-	switch o := orderOf(split, index); {
+	switch {
 	case o.fragile:
 		t.Kind = "fragile"
 	case len(o.boxes) > 1:
@@ -60,8 +71,8 @@ func orderOf(split rl.Split, index int) order {
 	return o
 }
 
-// draw tries to fill in an order from facts of one side. It fails when no place fits both the order and its last
-// box.
+// draw tries to fill in an order from facts of one side. It fails when no place seems to fit both the order and its
+// last box.
 func (o *order) draw(rng *rand.Rand, boxes int, held bool) bool {
 	o.number = fmt.Sprintf("%02d", rng.IntN(100))
 	o.boxes = o.boxes[:0]
@@ -71,20 +82,13 @@ func (o *order) draw(rng *rand.Rand, boxes int, held bool) bool {
 			o.boxes, at = append(o.boxes, box), box
 		}
 	}
-	var places []string
-	for _, city := range ordersCities {
-		for shelf := range 10 {
-			place := fmt.Sprintf("%s %d", city, shelf)
-			if heldOut(o.number, place) == held && heldOut(o.boxes[boxes-1], place) == held {
-				places = append(places, place)
-			}
+	for range 2 * len(ordersPlaces) { // more draws would not find a place either
+		o.place = ordersPlaces[rng.IntN(len(ordersPlaces))]
+		if heldOut(o.number, o.place) == held && heldOut(o.boxes[boxes-1], o.place) == held {
+			return true
 		}
 	}
-	if len(places) == 0 {
-		return false
-	}
-	o.place = places[rng.IntN(len(places))]
-	return true
+	return false
 }
 
 func randomBox(rng *rand.Rand) string { return fmt.Sprintf("%c%d", 'A'+rng.IntN(26), rng.IntN(10)) }
@@ -93,7 +97,9 @@ func randomBox(rng *rand.Rand) string { return fmt.Sprintf("%c%d", 'A'+rng.IntN(
 // the held-out pairs that a policy could learn from those it sees.
 func heldOut(a, b string) bool {
 	h := fnv.New64a()
-	h.Write([]byte(a + " > " + b))
+	io.WriteString(h, a)
+	io.WriteString(h, " > ")
+	io.WriteString(h, b)
 	return h.Sum64()>>32%ordersHeldOut == 0
 }
 
