@@ -58,39 +58,25 @@ func DecodeTrajectory(key string, b []byte) (*rl.Trajectory, error) {
 	return t, nil
 }
 
-// PutTrajectory records an episode at key (TrajectoryKey, EvaluationTrajectoryKey) unless it is recorded, and
+// PutTrajectory records an episode at key (TrajectoryKey, EvaluationTrajectoryKey) unless one is recorded, and
 // returns what is. Errors: Invalid, else as PutFirst.
-func (s *Store) PutTrajectory(ctx context.Context, key string, t *rl.Trajectory) (rl.Ref, *rl.Trajectory, error) {
+func (s *Store) PutTrajectory(ctx context.Context, key string, t *rl.Trajectory) (*rl.Trajectory, error) {
 	body, err := EncodeTrajectory(t)
-	if err != nil {
-		return rl.Ref{}, nil, err
-	}
-	ref, recorded, err := s.PutFirst(ctx, key, body)
-	if err != nil {
-		return ref, nil, err
-	}
-	if bytes.Equal(recorded, body) {
-		return ref, t, nil
-	}
-	t, err = DecodeTrajectory(key, recorded)
-	return ref, t, err
-}
-
-// Trajectory reads a recorded episode. Errors: NotFound, Corrupt, else as Get.
-func (s *Store) Trajectory(ctx context.Context, ref rl.Ref) (*rl.Trajectory, error) {
-	body, err := s.GetRef(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	return DecodeTrajectory(ref.Key, body)
+	_, recorded, err := s.PutFirst(ctx, key, body)
+	if err != nil || bytes.Equal(recorded, body) {
+		return t, err
+	}
+	return DecodeTrajectory(key, recorded)
 }
 
-// FindTrajectory reads the episode recorded at key, and its reference. Errors: NotFound, Corrupt, else as Get.
-func (s *Store) FindTrajectory(ctx context.Context, key string) (rl.Ref, *rl.Trajectory, error) {
-	ref, body, err := s.Find(ctx, key)
+// Trajectory reads the episode recorded at key. Errors: NotFound, Corrupt, else as Get.
+func (s *Store) Trajectory(ctx context.Context, key string) (*rl.Trajectory, error) {
+	body, err := s.Get(ctx, key)
 	if err != nil {
-		return ref, nil, err
+		return nil, err
 	}
-	t, err := DecodeTrajectory(key, body)
-	return ref, t, err
+	return DecodeTrajectory(key, body)
 }
