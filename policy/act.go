@@ -1,0 +1,92 @@
+package policy
+
+import (
+	"context"
+	"strings"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// Request asks for one action.
+type Request struct {
+	Model    string // a policy version, or any model the server knows
+	Messages []rl.Message
+	// Actions are the sampled token ids of the assistant messages, in order; nil where they are not known. Only a
+	// client with Splice sends them.
+	Actions     [][]int32
+	Tools       []rl.Tool
+	Temperature float64 // 0: greedy
+	MaxTokens   int     // 0: the server's own limit
+	Seed        uint64  // at most 63 bits are sent
+}
+
+// Response is one action as the server gave it.
+type Response struct {
+	Message rl.Message // an assistant message; its calls have ids, made up where the server gave none
+	Prompt  []int32    // token ids the server was shown; nil when it does not say
+	Tokens  []int32    // token ids it sampled; nil when it does not say
+	// LogProbs has one natural logarithm per token of Tokens; nil when there are none. Servers give them at the
+	// sampling temperature (the embedded one) or at temperature 1 (vLLM without --logprobs-mode
+	// processed_logprobs): train at temperature 1 with the latter.
+	LogProbs []float32
+	Finish   string // finish_reason: stop, tool_calls, length, ...
+	Model    string // the model that answered, as the server names it
+}
+
+// Act samples one action. Its deadline is the context's.
+//
+// Errors are *rl.Error: Refused (the server will not do it; its words are kept; ErrContextLimit is among these),
+// Unavailable (connection, deadline, 408, 409, 425, 429, 5xx, half a reply; with RetryAfter when the server named
+// one), Invalid (a request that cannot be sent, a reply that is not one or contradicts itself).
+func (c *Client) Act(ctx context.Context, q Request) (Response, error) {
+	x, err := c.exchange(q)
+	if err != nil {
+		return Response{}, err
+	}
+	r, err := c.api.CreateChatCompletion(x.context(ctx), render(q))
+	if err != nil && !c.plain.Load() && rl.KindOf(err) == rl.Refused && strings.Contains(err.Error(), "return_token_ids") {
+		// A server strict about what it does not know can still be evaluated.
+		c.plain.Store(true)
+		return c.Act(ctx, q)
+	}
+	if err != nil {
+		return Response{}, c.failure(err)
+	}
+	return c.reply(q, r, &x.reply)
+}
+
+// render is the request in go-openai's words. Temperature, max_tokens and token ids are the extension's.
+func render(q Request) openai.ChatCompletionRequest {
+	seed := int(q.Seed &^ (1 << 63))
+	r := openai.ChatCompletionRequest{Model: q.Model, Seed: &seed, LogProbs: true,
+		Messages: make([]openai.ChatCompletionMessage, len(q.Messages))}
+	for i, m := range q.Messages {
+		r.Messages[i] = openai.ChatCompletionMessage{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID}
+		for _, call := range m.ToolCalls {
+			r.Messages[i].ToolCalls = append(r.Messages[i].ToolCalls, renderCall(call))
+		}
+	}
+	for _, t := range q.Tools {
+		f := &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
+		if len(t.Parameters) == 0 {
+			f.Parameters = noParameters
+		}
+		r.Tools = append(r.Tools, openai.Tool{Type: openai.ToolTypeFunction, Function: f})
+	}
+	return r
+}
+
+// renderCall writes a past call. One that could not be read is shown with empty arguments: servers parse the
+// history's arguments and fail on what is no JSON object, and the policy should not learn from its own garbage.
+func renderCall(call rl.ToolCall) openai.ToolCall {
+	f := openai.FunctionCall{Name: call.Name, Arguments: string(call.Arguments)}
+	if call.Invalid != "" || len(call.Arguments) == 0 {
+		f.Arguments = "{}"
+	}
+	if f.Name == "" {
+		f.Name = "unknown"
+	}
+	return openai.ToolCall{ID: call.ID, Type: openai.ToolTypeFunction, Function: f}
+}

@@ -1,0 +1,16 @@
+// Package policy is the client of a policy server: OpenAI's chat completions with the token ids and
+// log-probabilities that training needs.
+//
+// The wire is go-openai's; what longhaul needs beyond it (token ids in and out, a temperature of 0, message
+// content that is empty) rides on go-openai's HTTP doer, in extension.go alone. Text is never re-tokenised: what
+// the server says it was shown and what it says it sampled is what is trained on, and its lengths must agree.
+// A server that gives no token ids can still be evaluated: its replies carry none, and the caller keeps them out
+// of training.
+//
+// Bad tool calls are the model's, not the server's: they come back as rl.ToolCall with Invalid set and become
+// observations. Errors are *rl.Error: Refused with the server's own words, Unavailable with its Retry-After,
+// Invalid for a reply that contradicts itself. The API key is in none of them.
+//
+// Start with act.go; reply.go reads an answer, hermes.go finds tool calls that came as text, errors.go names
+// failures.
+package policy

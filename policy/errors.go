@@ -1,0 +1,127 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// ErrContextLimit says that the conversation does not fit the policy's context: the episode is truncated.
+var ErrContextLimit = errors.New("context limit")
+
+// maxWords bounds what is kept of a server's own words, in bytes.
+const maxWords = 2000
+
+// maxWait bounds a server's wish to be left alone.
+const maxWait = 24 * time.Hour
+
+// statusError is the error of an answer with another status than 2xx.
+func (d doer) statusError(status int, h http.Header, body []byte) *rl.Error {
+	say, code := words(body)
+	if d.secret != "" {
+		say = strings.ReplaceAll(say, d.secret, "[key]") // some servers repeat the key they refuse
+	}
+	say = shorten(say)
+	e := &rl.Error{Kind: rl.Refused, At: d.at, Err: fmt.Errorf("%d %s: %s", status, http.StatusText(status), say)}
+	switch {
+	case status >= 500, status == 408, status == 409, status == 425, status == 429:
+		e.Kind, e.RetryAfter = rl.Unavailable, retryAfter(h.Get("Retry-After"), time.Now())
+	case (status == 400 || status == 413) && contextLimit(code, say):
+		e.Err = fmt.Errorf("%w: %s", ErrContextLimit, say)
+	}
+	return e
+}
+
+// contextLimit knows OpenAI's and the embedded server's code, llama.cpp's type, and the wording of vLLM and SGLang.
+func contextLimit(code, say string) bool {
+	say = strings.ToLower(say)
+	return code == "context_length_exceeded" || code == "exceed_context_size_error" ||
+		strings.Contains(say, "context length") || strings.Contains(say, "context size")
+}
+
+// errorBody is what servers put into a failed answer: {"error":{"message","code"}}, {"error":"..."}, {"message"},
+// {"detail"}.
+type errorBody struct {
+	Error, Message, Detail, Code, Type json.RawMessage
+}
+
+// words finds the message and the code (or type) in a failed answer; without a message it is the body itself.
+func words(body []byte) (say, code string) {
+	var e, inner errorBody
+	say = strings.ToValidUTF8(string(bytes.TrimSpace(body)), "\uFFFD")
+	if json.Unmarshal(body, &e) != nil {
+		return say, ""
+	}
+	if json.Unmarshal(e.Error, &inner) == nil {
+		e = inner
+	}
+	for _, m := range []json.RawMessage{e.Message, e.Error, e.Detail} {
+		var s string
+		if json.Unmarshal(m, &s) == nil && s != "" {
+			say = s
+			break
+		}
+	}
+	if json.Unmarshal(e.Code, &code) != nil || code == "" {
+		json.Unmarshal(e.Type, &code)
+	}
+	return say, code
+}
+
+func shorten(s string) string {
+	if len(s) <= maxWords {
+		return s
+	}
+	n := maxWords
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s... (%d bytes more)", s[:n], len(s)-n)
+}
+
+// retryAfter reads a Retry-After header: seconds, or a date.
+func retryAfter(v string, now time.Time) time.Duration {
+	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 { // NaN is not
+		return time.Duration(min(s, maxWait.Seconds()) * float64(time.Second))
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return min(max(0, t.Sub(now)), maxWait)
+	}
+	return 0
+}
+
+// failure names the boundary of an error that go-openai returned.
+func (c *Client) failure(err error) error {
+	if rl.KindOf(err) != "" {
+		return err
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // its text holds the whole URL
+	}
+	kind := rl.Unavailable
+	if s, ok := errors.AsType[*json.SyntaxError](err); ok && s.Error() != "unexpected end of JSON input" {
+		kind = rl.Invalid
+	} else if ok {
+		return rl.Errorf(rl.Unavailable, c.at, "half a reply: %w", err)
+	}
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		kind = rl.Invalid
+	}
+	if kind == rl.Invalid {
+		return rl.Errorf(kind, c.at, "the reply is not what the API promises: %w", err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return rl.Errorf(kind, c.at, "no reply before the deadline: %w", err)
+	}
+	return rl.Errorf(kind, c.at, "%w", err)
+}

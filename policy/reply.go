@@ -1,0 +1,132 @@
+package policy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// reply reads an answer: the message from go-openai, ids, log-probabilities and raw arguments from x.
+func (c *Client) reply(q Request, r openai.ChatCompletionResponse, x *extended) (Response, error) {
+	if len(r.Choices) == 0 || len(x.Choices) != len(r.Choices) {
+		return Response{}, rl.Errorf(rl.Invalid, c.at, "the reply has no choices")
+	}
+	if _, _, err := rl.Version(q.Model).Parse(); err == nil && r.Model != q.Model {
+		return Response{}, rl.Errorf(rl.Invalid, c.at, "asked for %s, answered by %q", q.Model, r.Model)
+	}
+	out := Response{Finish: string(r.Choices[0].FinishReason), Model: r.Model}
+	if err := out.takeTokens(x); err != nil {
+		return Response{}, rl.Errorf(rl.Invalid, c.at, "%w", err)
+	}
+	m, calls := r.Choices[0].Message, x.Choices[0].Message.Calls
+	if len(calls) != len(m.ToolCalls) {
+		return Response{}, rl.Errorf(rl.Invalid, c.at, "the reply repeats a key")
+	}
+	out.Message = rl.Message{Role: rl.Assistant, Content: m.Content}
+	for _, part := range m.MultiContent {
+		out.Message.Content += part.Text
+	}
+	for i, call := range m.ToolCalls {
+		out.Message.ToolCalls = append(out.Message.ToolCalls,
+			toolCall(i, call.ID, call.Function.Name, calls[i].Function.Arguments))
+	}
+	if len(q.Tools) > 0 && len(m.ToolCalls) == 0 {
+		out.Message.Content, out.Message.ToolCalls = textCalls(out.Message.Content)
+	}
+	return out, nil
+}
+
+// takeTokens finds ids and log-probabilities wherever the server put them, and checks that they agree.
+func (out *Response) takeTokens(x *extended) error {
+	c := &x.Choices[0]
+	content := c.LogProbs.Content
+	tokens := c.Tokens
+	if tokens == nil {
+		tokens = c.Response
+	}
+	if tokens == nil {
+		for _, l := range content {
+			if l.ID != nil {
+				tokens = append(tokens, *l.ID)
+			}
+		}
+	}
+	if tokens == nil {
+		return nil // nothing to train on; the prompt's ids alone are of no use
+	}
+	out.Tokens, out.Prompt = tokens, x.Prompt
+	if out.Prompt == nil {
+		out.Prompt = c.Prompt
+	}
+	for _, ids := range [][]int32{out.Prompt, out.Tokens} {
+		for i, id := range ids {
+			if id < 0 {
+				return fmt.Errorf("token id %d at %d is negative", id, i)
+			}
+		}
+	}
+	if content == nil {
+		return nil
+	}
+	if len(content) != len(tokens) {
+		return fmt.Errorf("%d sampled token ids, %d log-probabilities", len(tokens), len(content))
+	}
+	out.LogProbs = make([]float32, len(content))
+	for i, l := range content {
+		if l.LogProb == nil {
+			return fmt.Errorf("token %d of %d has no log-probability", i, len(content))
+		}
+		if out.LogProbs[i] = *l.LogProb; *l.LogProb > 1e-3 {
+			return fmt.Errorf("token %d of %d has %g, which is no log-probability", i, len(content), *l.LogProb)
+		}
+	}
+	return nil
+}
+
+// toolCall reads one call. raw is its arguments on the wire: a JSON string that holds JSON, by the book, or the
+// JSON itself. It is decoded once: a string in a string stays a string, which no tool takes.
+//
+// Arguments are kept in the form that encoding/json writes (compact, digits as they came), so that a call that was
+// stored and read again is the same bytes.
+func toolCall(i int, id, name string, raw json.RawMessage) rl.ToolCall {
+	call := rl.ToolCall{ID: id, Name: name}
+	if id == "" {
+		call.ID = fmt.Sprintf("call_%d", i)
+	}
+	var s string
+	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
+		raw = json.RawMessage(s)
+	}
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+		raw = json.RawMessage("{}") // a tool without parameters, called without arguments
+	}
+	var compact, escaped bytes.Buffer
+	if err := json.Compact(&compact, bytes.ToValidUTF8(raw, []byte("\uFFFD"))); err != nil {
+		call.Invalid = "the arguments are not valid JSON: " + err.Error() // which quotes one character at most
+		return call
+	}
+	json.HTMLEscape(&escaped, compact.Bytes())
+	switch call.Arguments = escaped.Bytes(); {
+	case call.Arguments[0] != '{':
+		call.Invalid = "the arguments must be a JSON object, not " + kindOf(call.Arguments[0])
+	case name == "":
+		call.Invalid = "the call names no tool"
+	}
+	return call
+}
+
+func kindOf(first byte) string {
+	switch first {
+	case '"':
+		return "a string"
+	case '[':
+		return "an array"
+	case 't', 'f':
+		return "a boolean"
+	}
+	return "a number"
+}
