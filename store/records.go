@@ -53,7 +53,7 @@ func encode(key string, v any) ([]byte, error) {
 	if err := e.Encode(v); err != nil {
 		return nil, rl.Errorf(rl.Invalid, at(key), "%T cannot be written as JSON: %w", v, err)
 	}
-	return b.Bytes(), nil
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 func decode[T any](key string, body []byte) (v T, err error) {

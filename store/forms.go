@@ -1,0 +1,137 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// forms says what the objects of a run must be, by their keys under its prefix. The first pattern counts.
+var forms = []struct {
+	pattern string // as path.Match
+	check   func(v *verification, key string, body []byte) error
+}{
+	{"config.json", configForm},
+	{Latest, pointerForm},
+	{Best, pointerForm},
+	{"ckpt/*.json", manifestForm},
+	{"updates/*/groups/*/episodes/*/trajectory.json.zst", trajectoryForm},
+	{"evals/*/*/*/trajectory.json.zst", evaluationTrajectoryForm},
+	{"updates/*/groups/*/scores.json", scoresForm},
+	{"updates/*/batch.safetensors", batchForm},
+	{"updates/*/ledger.json", ledgerForm},
+	{"updates/*/summary.json", summaryForm},
+	{"evals/*/evaluation.json", evaluationForm},
+	{"*/*/tasks.json", tasksForm},
+	{"updates/*/journal/*.jsonl", linesForm},
+}
+
+func configForm(v *verification, key string, body []byte) error {
+	c, err := decode[rl.Config](key, body)
+	if err == nil && c.Name != v.run {
+		err = rl.Errorf(rl.Corrupt, at(key), "it is the configuration of %q", c.Name)
+	}
+	return err
+}
+
+func pointerForm(v *verification, key string, body []byte) error {
+	to, err := decode[rl.Ref](key, body)
+	if err == nil {
+		v.refer(key, &to)
+	}
+	return err
+}
+
+func manifestForm(v *verification, key string, body []byte) error {
+	c, err := decode[rl.Checkpoint](key, body)
+	if err == nil {
+		err = checkManifest(key, c)
+	}
+	if err != nil {
+		return err
+	}
+	v.refer(key, c.Parent)
+	v.need(key, c.Files)
+	return nil
+}
+
+func trajectoryForm(_ *verification, key string, body []byte) error {
+	t, err := DecodeTrajectory(key, body)
+	if err == nil && TrajectoryKey(t.Episode) != key {
+		err = rl.Errorf(rl.Corrupt, at(key), "it is the trajectory of %s", t.Episode)
+	}
+	return err
+}
+
+func evaluationTrajectoryForm(_ *verification, key string, body []byte) error {
+	_, err := DecodeTrajectory(key, body)
+	return err
+}
+
+func scoresForm(_ *verification, key string, body []byte) error {
+	s, err := decode[rl.Scores](key, body)
+	if err != nil {
+		return err
+	}
+	if own := ScoresKey("", 0, s.Task); !strings.HasSuffix(key, own[strings.Index(own, "/groups/"):]) {
+		return rl.Errorf(rl.Corrupt, at(key), "it is the scores of task %q", s.Task)
+	}
+	return checkSchema(key, s.Schema, rl.ScoresSchema)
+}
+
+func batchForm(_ *verification, _ string, body []byte) error {
+	_, err := DecodeBatch(body)
+	return err
+}
+
+func ledgerForm(_ *verification, key string, body []byte) error {
+	l, err := decode[rl.Ledger](key, body)
+	if err != nil {
+		return err
+	}
+	if l.Balance(); !l.Balanced {
+		return rl.Errorf(rl.Corrupt, at(key), "it does not balance: %d rollouts asked for, %d trained on, %d slots", l.Asked, l.Trained, len(l.Slots))
+	}
+	return checkSchema(key, l.Schema, rl.LedgerSchema)
+}
+
+func summaryForm(v *verification, key string, body []byte) error {
+	s, err := decode[rl.UpdateSummary](key, body)
+	if err != nil {
+		return err
+	}
+	v.refer(key, &s.Checkpoint)
+	return checkSchema(key, s.Schema, rl.UpdateSummarySchema)
+}
+
+func evaluationForm(_ *verification, key string, body []byte) error {
+	e, err := decode[rl.Evaluation](key, body)
+	if err != nil {
+		return err
+	}
+	return checkSchema(key, e.Schema, rl.EvaluationSchema)
+}
+
+func tasksForm(_ *verification, key string, body []byte) error {
+	_, err := decode[[]rl.Task](key, body)
+	return err
+}
+
+func linesForm(_ *verification, key string, body []byte) error {
+	n := 0
+	for line := range bytes.Lines(body) {
+		if n++; !json.Valid(line) {
+			return rl.Errorf(rl.Corrupt, at(key), "line %d is not JSON", n)
+		}
+	}
+	return nil
+}
+
+func checkSchema(key, is, want string) error {
+	if is != want {
+		return rl.Errorf(rl.Corrupt, at(key), "its schema is %q, not %q", is, want)
+	}
+	return nil
+}
