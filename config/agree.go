@@ -1,0 +1,104 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// agreements are the rules that several keys make together; each says what is wrong unless ok.
+var agreements = []func(rl.Config) (w wrong, ok bool){
+	membersAnActivity, minibatches, evaluationTasks, timeouts, nothingToLearn, tinyContext, tinyWidth,
+	policyServer, tinyAlone, warmUp, trainable, promoteFloor,
+}
+
+func disagree(found, expected, hint string, paths ...string) wrong {
+	return wrong{paths: paths, found: found, expected: expected, hint: hint}
+}
+
+func membersAnActivity(c rl.Config) (wrong, bool) {
+	return disagree(strconv.Itoa(c.Group.PerActivity), fmt.Sprintf("at most group.size, %d", c.Group.Size), "",
+		"group.per_activity", "group.size"), c.Group.PerActivity <= c.Group.Size
+}
+
+func minibatches(c rl.Config) (wrong, bool) {
+	episodes := c.Group.Size * c.Group.PerUpdate
+	return disagree(strconv.Itoa(c.Update.Minibatches), fmt.Sprintf("at most group.size x group.per_update, %d", episodes), "",
+		"update.minibatches", "group.size", "group.per_update"), c.Update.Minibatches <= episodes
+}
+
+func evaluationTasks(c rl.Config) (wrong, bool) {
+	return disagree(strconv.Itoa(c.Eval.Tasks), fmt.Sprintf("at most the %d tasks of env.tasks.eval", c.Env.Tasks.Eval.Len()), "",
+		"eval.tasks", "env.tasks.eval"), c.Eval.Tasks <= c.Env.Tasks.Eval.Len()
+}
+
+func timeouts(c rl.Config) (wrong, bool) {
+	return disagree(c.Env.TurnTimeout.String(), "at most env.episode_timeout, "+c.Env.EpisodeTimeout.String(), "",
+		"env.turn_timeout", "env.episode_timeout"), c.Env.TurnTimeout <= c.Env.EpisodeTimeout
+}
+
+func nothingToLearn(c rl.Config) (wrong, bool) {
+	return disagree("0", "a temperature above 0 in a run that trains",
+			"at 0 all members of a group act alike and there is nothing to compare", "sampling.temperature", "updates"),
+		c.Sampling.Temperature > 0 || c.Updates == 0
+}
+
+func tinyContext(c rl.Config) (wrong, bool) {
+	return disagree(strconv.Itoa(c.Sampling.MaxTokens), fmt.Sprintf("less than policy.context, %d", c.Policy.Context), "",
+		"sampling.max_tokens", "policy.context"), c.Policy.Context == 0 || c.Sampling.MaxTokens < c.Policy.Context
+}
+
+func tinyWidth(c rl.Config) (wrong, bool) {
+	p := c.Policy
+	for _, d := range []struct {
+		key string
+		n   int
+	}{{"width", p.Width}, {"layers", p.Layers}, {"hidden", p.Hidden}, {"context", p.Context}} {
+		if p.Use == "tiny" && d.n == 0 {
+			return disagree("0", "a size of the embedded policy", "", "policy."+d.key, "policy.use"), false
+		}
+		if p.Use != "tiny" && d.n != 0 {
+			return disagree(strconv.Itoa(d.n), "the key only with use: tiny", "a server's model has its own size", "policy."+d.key, "policy.use"), false
+		}
+	}
+	return wrong{}, true
+}
+
+func policyServer(c rl.Config) (wrong, bool) {
+	if c.Policy.Use != "openai" {
+		return wrong{}, true
+	}
+	if c.Policy.URL == "" {
+		return disagree("no policy.url", "the server's base URL, such as http://gpu:8000/v1", "", "policy.url", "policy.use"), false
+	}
+	return disagree("no policy.model", "the server's name of the model", "", "policy.model", "policy.use"), c.Policy.Model != ""
+}
+
+func tinyAlone(c rl.Config) (wrong, bool) {
+	p := c.Policy
+	for _, d := range []struct{ key, value string }{{"url", p.URL}, {"model", p.Model}, {"api_key_env", p.APIKeyEnv}} {
+		if p.Use == "tiny" && d.value != "" {
+			return disagree("policy."+d.key, "the key only with use: openai", "tiny runs in this process", "policy."+d.key, "policy.use"), false
+		}
+	}
+	return wrong{}, true
+}
+
+func warmUp(c rl.Config) (wrong, bool) {
+	return disagree(strconv.Itoa(c.WarmUp.Max), "0, unless policy.use is tiny", "only the embedded policy has a warm-up",
+		"warm_up.max", "policy.use"), c.WarmUp.Max == 0 || c.Policy.Use == "tiny"
+}
+
+func trainable(c rl.Config) (wrong, bool) {
+	return disagree(quoted(c.Update.Use), "an update job that can train policy.use: "+c.Policy.Use,
+			"the embedded trainer trains tiny; with updates: 0 a run only evaluates", "update.use", "policy.use"),
+		c.Update.Use != "embedded" || c.Policy.Use == "tiny" || c.Updates == 0
+}
+
+func promoteFloor(c rl.Config) (wrong, bool) {
+	p, err := rl.ParsePromote(c.Eval.Promote)
+	return disagree(quoted(c.Eval.Promote), "an offset of less than 1", "a success is a share, from 0 to 1", "eval.promote"),
+		err != nil || math.Abs(p.Offset) < 1
+}

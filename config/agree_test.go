@@ -1,0 +1,133 @@
+package config
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+func TestAgreements(t *testing.T) {
+	const head = "name: a\nenv: {use: orders}\n"
+	const served = head + "policy: {use: openai, url: 'http://gpu:8000/v1', model: Qwen/Qwen3-4B}\n"
+	for _, c := range []struct{ name, src, want string }{
+		{"members", head + "group: {size: 4, per_activity: 5}", `run.yaml:3:32: group.per_activity: found 5, expected at most group.size, 4`},
+		{"minibatches", head + "group: {size: 2, per_update: 2}\nupdate: {minibatches: 5}", `run.yaml:4:23: update.minibatches: found 5, expected at most group.size x group.per_update, 4`},
+		{"evaluation tasks", "name: a\nenv: {use: orders, tasks: {eval: 5-9}}\neval: {tasks: 6}", `run.yaml:3:15: eval.tasks: found 6, expected at most the 5 tasks of env.tasks.eval`},
+		{"timeouts", "name: a\nenv: {use: orders, turn_timeout: 2h}", `run.yaml:2:34: env.turn_timeout: found 2h0m0s, expected at most env.episode_timeout, 30m0s`},
+		{"greedy training", head + "sampling: {temperature: 0}", `run.yaml:3:25: sampling.temperature: found 0, expected a temperature above 0 in a run that trains (at 0 all members of a group act alike and there is nothing to compare)`},
+		{"greedy evaluation", head + "sampling: {temperature: 0}\nupdates: 0", ""},
+		{"context", head + "sampling: {max_tokens: 300}", `run.yaml:3:24: sampling.max_tokens: found 300, expected less than policy.context, 256`},
+		{"the context is at fault", head + "policy: {context: 100}\nsampling: {max_tokens: 100}", `run.yaml:4:24: sampling.max_tokens: found 100, expected less than policy.context, 100`},
+		{"no server", head + "policy: {use: openai, model: m}\nupdates: 0", `run.yaml:3:15: policy.url: found no policy.url, expected the server's base URL, such as http://gpu:8000/v1`},
+		{"no model", head + "policy: {use: openai, url: 'http://a'}\nupdates: 0", `run.yaml:3:15: policy.model: found no policy.model, expected the server's name of the model`},
+		{"a server for tiny", head + "policy: {url: 'http://a'}", `run.yaml:3:15: policy.url: found policy.url, expected the key only with use: openai (tiny runs in this process)`},
+		{"a size for a server", strings.Replace(served, "model:", "layers: 2, model:", 1) + "updates: 0", `run.yaml:3:58: policy.layers: found 2, expected the key only with use: tiny (a server's model has its own size)`},
+		{"warm-up of a server", served + "updates: 0\nwarm_up: {max: 3}", `run.yaml:5:16: warm_up.max: found 3, expected 0, unless policy.use is tiny (only the embedded policy has a warm-up)`},
+		{"embedded update of a server", served, `run.yaml:3:15: update.use: found "embedded", expected an update job that can train policy.use: openai (the embedded trainer trains tiny; with updates: 0 a run only evaluates)`},
+		{"a server trained elsewhere", served + "update: {use: local}", ""},
+		{"promotion", head + "eval: {promote: success >= best + 2}", `run.yaml:3:17: eval.promote: found "success >= best + 2", expected an offset of less than 1 (a success is a share, from 0 to 1)`},
+		{"one complaint about one value", head + "group: {size: -1, per_activity: 8}", `run.yaml:3:15: group.size: found -1, expected a whole number from 2 to 1024`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := strings.Join(problems(t, c.src), "|"); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestDefaultsFitWhatTheFileSays(t *testing.T) {
+	const head = "name: a\nenv: {use: orders}\n"
+	for _, c := range []struct {
+		src string
+		ok  func(rl.Config) bool
+	}{
+		{head + "group: {size: 2, per_update: 3}", func(c rl.Config) bool { return c.Group.PerActivity == 2 && c.Update.Minibatches == 6 }},
+		{head + "loss: {use: cispo}", func(c rl.Config) bool { return c.Loss.ClipLow == 1 && c.Loss.ClipHigh == 4 }},
+		{head + "loss: {use: cispo, clip_high: 2}", func(c rl.Config) bool { return c.Loss.ClipLow == 1 && c.Loss.ClipHigh == 2 }},
+		{"name: a\nenv: {use: orders, tasks: {eval: 5-9}, episode_timeout: 5s}", func(c rl.Config) bool {
+			return c.Eval.Tasks == 5 && c.Env.TurnTimeout.String() == "5s"
+		}},
+		{"name: a\nenv: {use: maze}", func(c rl.Config) bool { return c.WarmUp.Max == 0 && c.Policy.Width == 96 }},
+		{head + "updates: 0\npolicy: {use: openai, url: 'https://h/v1', model: m, api_key_env: OPENAI_API_KEY}", func(c rl.Config) bool {
+			return c.WarmUp.Max == 0 && c.Policy.Width == 0 && c.Sampling.MaxTokens == 1024 && c.Policy.APIKeyEnv == "OPENAI_API_KEY"
+		}},
+	} {
+		cfg, err := Parse("run.yaml", []byte(c.src), names)
+		if err != nil || !c.ok(cfg) {
+			t.Errorf("%q: %+v, %v", c.src, cfg, err)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	cfg := Default("orders")
+	if err := Check(cfg, names); err != nil {
+		t.Fatalf("the default config: %v", err)
+	}
+	cfg.Updates, cfg.Reward.Use = -1, "judge"
+	err := Check(cfg, names)
+	want := "config: 2 problems\nreward.use: found \"judge\", expected exact\nupdates: found -1, expected a whole number from 0 to 999999"
+	if err == nil || err.Error() != want || rl.KindOf(err) != rl.Invalid {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if err := Check(cfg, Names{}); err == nil || strings.Contains(err.Error(), "judge") {
+		t.Errorf("without names, a name must not be checked: %v", err)
+	}
+}
+
+func TestKeysAreNeverRepeated(t *testing.T) {
+	const head = "name: a\nenv: {use: orders}\n"
+	for _, key := range []string{"sk-proj-AbCdEfGh0123456789", "hf_AbCdEfGhIjKlMnOp", "AKIAIOSFODNN7EXAMPLE", "0123456789abcdef0123456789abcdef",
+		"eyJhbGciOiJIUzI1NiJ9.e30.x", "1234567890", "ghp_0123456789abcdefghij"} {
+		for _, src := range []string{
+			"policy: {api_key_env: %}", "policy: {api_key: %}", "policy: {use: openai, url: 'http://me:%@host/v1'}", "policy: {api_key_env: [%]}",
+			"policy: {api_key_env: {%: 1}}", "%: 1", "policy:\n  api_key_env: %\n wrong: indentation", "policy: {api_key_env: \"%", "policy: {api_key_env: *%}",
+		} {
+			if key == "1234567890" && src == "%: 1" {
+				continue // a bare number is no key that one could know by its looks
+			}
+			_, err := Parse("run.yaml", []byte(head+strings.ReplaceAll(src, "%", key)), names)
+			if err == nil {
+				t.Errorf("%q with %q is accepted", src, key)
+			} else if strings.Contains(err.Error(), key[4:]) {
+				t.Errorf("%q with %q is repeated: %v", src, key, err)
+			}
+		}
+	}
+	_, err := Parse("run.yaml", []byte(head+"policy: {use: openai, url: 'http://h', model: sk-abcdefghijkl}\nupdates: 0"), names)
+	ps, _ := errors.AsType[Problems](err)
+	if len(ps) != 1 || ps[0].Key != "policy.model" || strings.Contains(err.Error(), "abcdef") {
+		t.Errorf("a key as the model: %v", err)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	a := Default("orders")
+	b := a
+	if d := Diff(a, b); d != nil {
+		t.Errorf("equal configs differ: %v", d)
+	}
+	b.Update.LearningRate, b.Store, b.Env.Tasks.Eval.Last, b.Env.TurnTimeout = 0.001, "s3://b", 100099, b.Env.TurnTimeout*90
+	want := []string{
+		"env.tasks.eval: 100000-100199 here, 100000-100099 in the running run",
+		"env.turn_timeout: 1m here, 1h30m in the running run",
+		"update.learning_rate: 0.0005 here, 0.001 in the running run",
+		`store: "" here, s3://b in the running run`,
+	}
+	if got := strings.Join(Diff(a, b), "|"); got != strings.Join(want, "|") {
+		t.Errorf("got  %s\nwant %s", got, strings.Join(want, "|"))
+	}
+}
+
+func TestNearest(t *testing.T) {
+	list := []string{"learning_rate", "minibatches", "use", "kl_stop"}
+	for in, want := range map[string]string{"learning-rate": "learning_rate", "learnign_rate": "learning_rate", "LearningRate": "learning_rate",
+		"minibatch": "minibatches", "us": "use", "xyz": "", "": "", "klstop": "kl_stop", strings.Repeat("a", 1<<16): ""} {
+		if got := nearest(in, list); got != want {
+			t.Errorf("nearest(%.20q) = %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// Width and column of comments in the file of `longhaul init`.
+const (
+	lineWidth = 110
+	column    = 34
+)
+
+// Commented is a run.yaml that holds the whole config, each key with its description. Parse reads it back to the same
+// config. Keys that are not set (an empty text, a size of the other policy) stand there as comments.
+func Commented(cfg rl.Config) []byte {
+	var b strings.Builder
+	b.WriteString("# A run of longhaul. `longhaul train -f run.yaml` starts it, or goes on with it; `longhaul doctor -f run.yaml`\n" +
+		"# tries what it needs. Every key but name and env.use may be left out and then has the value it has here.\n\n")
+	for _, f := range root.fields {
+		f.comment(&b, &cfg, "")
+		if f.kind == section {
+			b.WriteByte('\n')
+		}
+	}
+	return []byte(b.String())
+}
+
+func (f *field) comment(b *strings.Builder, cfg *rl.Config, indent string) {
+	if f.kind != section {
+		line := indent + f.key + ": " + f.yaml(cfg)
+		if f.unset(*cfg) {
+			line = indent + "# " + f.key + ":"
+		}
+		annotated(b, line, f.doc)
+		return
+	}
+	annotated(b, indent+f.key+":", f.doc)
+	for _, c := range f.fields {
+		c.comment(b, cfg, indent+"  ")
+	}
+}
+
+// annotated writes a line with its description beside it, going on below where it is long.
+func annotated(b *strings.Builder, line, doc string) {
+	at := max(column, len(line)+1)
+	for i, part := range wrapped(doc, lineWidth-at-2) {
+		if i > 0 {
+			line = ""
+		}
+		fmt.Fprintf(b, "%-*s# %s\n", at, line, part)
+	}
+}
+
+func wrapped(s string, width int) (lines []string) {
+	line := ""
+	for _, w := range strings.Fields(s) {
+		if line != "" && len(line)+1+len(w) > width {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+w, " ")
+	}
+	return append(lines, line)
+}
+
+var bareText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
+
+// yaml is the field's value as YAML: texts in quotes where they could be taken for something else.
+func (f *field) yaml(cfg *rl.Config) string {
+	s := f.show(f.in(cfg))
+	if f.kind != text || bareText.MatchString(s) && !reserved[strings.ToLower(s)] {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// reserved words are truth values or nothing to some YAML reader.
+var reserved = map[string]bool{"true": true, "false": true, "yes": true, "no": true, "on": true, "off": true, "y": true, "n": true, "null": true}

@@ -1,0 +1,92 @@
+package config
+
+import (
+	"time"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// Default is the config of a run in an environment, everything filled in: the recipe of the demo, on which the
+// embedded policy learns `orders` reliably (docs/algorithms.md says what was tried). For another environment it is a
+// start to work from; nothing is shown to the policy there, since only `orders` has demonstrations.
+func Default(env string) rl.Config {
+	c := rl.Config{
+		Name: "run-1",
+		Env: rl.EnvConfig{
+			Use:            env,
+			Tasks:          rl.TasksConfig{Train: rl.TaskRange{First: 0, Last: 9999}, Eval: rl.TaskRange{First: 100_000, Last: 100_199}},
+			MaxTurns:       10,
+			EpisodeTimeout: rl.Duration(30 * time.Minute),
+			TurnTimeout:    rl.Duration(60 * time.Second),
+		},
+		Policy:    rl.PolicyConfig{Use: "tiny", Width: 96, Layers: 3, Hidden: 256, Context: 256},
+		WarmUp:    rl.WarmUpConfig{Gate: 0.97, Extra: 700, Max: 1300, Batch: 32, LearningRate: 2e-3},
+		Sampling:  rl.SamplingConfig{Temperature: 1, MaxTokens: 8, Seed: 1},
+		Group:     rl.GroupConfig{Size: 8, PerUpdate: 128, PerActivity: 8, Quorum: 0.75, MaxStaleness: 1},
+		Reward:    rl.RewardConfig{Use: "exact"},
+		Advantage: rl.AdvantageConfig{Use: "grpo", Std: "population", Epsilon: 1e-4},
+		Loss:      rl.LossConfig{Use: "ppo", ClipLow: 0.2, ClipHigh: 0.28},
+		Update: rl.UpdateConfig{
+			Use: "embedded", LearningRate: 5e-4, Minibatches: 8, MaxGradNorm: 1, Beta1: 0.9, Beta2: 0.99,
+			WeightDecay: 0.01, Ramp: 3, FinalRate: 0.1, KLStop: 0.03,
+		},
+		Updates:     40,
+		Eval:        rl.EvalConfig{Every: 10, Tasks: 200, Promote: "success >= best - 0.01"},
+		Guard:       rl.GuardConfig{Collapse: 0.5, Retries: 2},
+		Checkpoints: rl.CheckpointsConfig{KeepLast: 5, KeepBest: 3},
+	}
+	if rl.RunID(env + "-1").Valid() {
+		c.Name = rl.RunID(env + "-1")
+	}
+	if env != "orders" {
+		c.WarmUp.Max = 0
+	}
+	return c
+}
+
+// fit adapts defaults to what the user did say, so that a short file does not contradict itself. given tells which
+// keys the user has set; those stay.
+func fit(c *rl.Config, given func(path string) bool) {
+	fitPolicy(c, given)
+	if !given("group.per_activity") {
+		c.Group.PerActivity = max(1, c.Group.Size)
+	}
+	lower := func(path string, v *int, most int) {
+		if !given(path) && most > 0 {
+			*v = min(*v, most)
+		}
+	}
+	lower("update.minibatches", &c.Update.Minibatches, c.Group.Size*c.Group.PerUpdate)
+	lower("eval.tasks", &c.Eval.Tasks, c.Env.Tasks.Eval.Len())
+	lower("sampling.max_tokens", &c.Sampling.MaxTokens, c.Policy.Context-1)
+	if !given("env.turn_timeout") {
+		c.Env.TurnTimeout = min(c.Env.TurnTimeout, c.Env.EpisodeTimeout)
+	}
+	if c.Loss.Use != "cispo" {
+		return
+	}
+	if !given("loss.clip_low") { // CISPO (arXiv 2506.13585) caps the ratio above alone; TRL's and ART's cap is 5
+		c.Loss.ClipLow = 1
+	}
+	if !given("loss.clip_high") {
+		c.Loss.ClipHigh = 4
+	}
+}
+
+// fitPolicy takes away from a served policy what only the embedded one has.
+func fitPolicy(c *rl.Config, given func(path string) bool) {
+	if c.Policy.Use == "tiny" {
+		return
+	}
+	for path, v := range map[string]*int{
+		"policy.width": &c.Policy.Width, "policy.layers": &c.Policy.Layers, "policy.hidden": &c.Policy.Hidden,
+		"policy.context": &c.Policy.Context, "warm_up.max": &c.WarmUp.Max,
+	} {
+		if !given(path) {
+			*v = 0
+		}
+	}
+	if !given("sampling.max_tokens") {
+		c.Sampling.MaxTokens = 1024
+	}
+}

@@ -1,0 +1,211 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"pgregory.net/rapid"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// aConfig draws a config that Check accepts: any value of each key, then made to agree.
+func aConfig(t *rapid.T) rl.Config {
+	c := Default(rapid.SampledFrom(names.Envs).Draw(t, "env"))
+	if rapid.Bool().Draw(t, "served") {
+		c.Policy = rl.PolicyConfig{Use: "openai", URL: "http://" + rapid.StringMatching(`[a-z]{1,9}(:[0-9]{2,4})?(/[a-z0-9~%:'-]{0,9}){0,2}`).Draw(t, "host"), Model: "m"}
+		c.WarmUp.Max, c.Update.Use = 0, "local"
+	}
+	for _, f := range leaves {
+		v := f.in(&c)
+		switch r := f.rule; {
+		case f.unset(c), r.names != nil && (f.path == "env.use" || f.path == "policy.use" || f.path == "update.use"):
+		case f.path == "policy.model":
+			v.SetString(rapid.StringMatching(`[^\x00-\x1f\x7f]{1,20}`).Draw(t, f.path))
+		case f.path == "name":
+			v.SetString(rapid.StringMatching(`[a-z0-9][a-z0-9._-]{0,20}`).Draw(t, f.path))
+		case r.names != nil:
+			v.SetString(rapid.SampledFrom(r.names(names)).Draw(t, f.path))
+		case f.kind == number:
+			v.SetFloat(rapid.Float64Range(r.min, r.max).Filter(r.holds).Draw(t, f.path))
+		case f.kind == seed:
+			v.SetUint(rapid.Uint64Range(0, exact).Draw(t, f.path))
+		case f.kind == whole && r.multiple > 0:
+			v.SetInt(int64(rapid.IntRange(1, int(r.max)/r.multiple).Draw(t, f.path) * r.multiple))
+		case f.kind == whole:
+			v.SetInt(rapid.Int64Range(int64(r.min), int64(r.max)).Draw(t, f.path))
+		case f.kind == duration:
+			v.SetInt(rapid.Int64Range(int64(r.min*float64(time.Second)), int64(r.max*float64(time.Second))).Draw(t, f.path))
+		}
+	}
+	c.Group.PerActivity = min(c.Group.PerActivity, c.Group.Size)
+	c.Update.Minibatches = min(c.Update.Minibatches, c.Group.Size*c.Group.PerUpdate)
+	c.Eval.Tasks = min(c.Eval.Tasks, c.Env.Tasks.Eval.Len())
+	c.Env.TurnTimeout = min(c.Env.TurnTimeout, c.Env.EpisodeTimeout)
+	c.Sampling.Temperature = max(c.Sampling.Temperature, 1e-9)
+	if c.Policy.Context > 0 {
+		c.Sampling.MaxTokens = min(c.Sampling.MaxTokens, c.Policy.Context-1)
+	}
+	if Check(c, names) != nil {
+		t.Skip() // a model that looks like a key
+	}
+	return c
+}
+
+func TestCommentedReadsBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := aConfig(t)
+		b := Commented(c)
+		got, err := Parse("run.yaml", b, names)
+		if err != nil || got != c {
+			t.Fatalf("%v\ngot  %+v\nwant %+v\n%s", err, got, c, b)
+		}
+		checkSchema(t, c, true)
+	})
+}
+
+func TestCommentedGolden(t *testing.T) { golden(t, "testdata/run.yaml", Commented(Default("orders"))) }
+func TestSchemaGolden(t *testing.T)    { golden(t, "testdata/schema.json", Schema(names)) }
+
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s differs (%v); go test -update writes it anew; got:\n%s", path, err, got)
+	}
+}
+
+type tester interface {
+	Helper()
+	Fatalf(string, ...any)
+}
+
+// checkSchema holds a config's JSON form against the published schema.
+func checkSchema(t tester, c rl.Config, want bool) {
+	t.Helper()
+	var s jsonschema.Schema
+	if err := json.Unmarshal(Schema(names), &s); err != nil {
+		t.Fatalf("the schema is no JSON Schema: %v", err)
+	}
+	r, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatalf("the schema does not resolve: %v", err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(rl.CanonicalJSON(c), &doc); err != nil {
+		t.Fatalf("%v", err)
+	}
+	if c.Store == "" {
+		delete(doc, "store") // an empty text is a key left out
+	}
+	if err := r.Validate(doc); (err == nil) != want {
+		t.Fatalf("schema says %v of %+v, want valid = %v", err, c, want)
+	}
+}
+
+func TestSchemaRefusesWhatCheckRefuses(t *testing.T) {
+	for _, f := range leaves {
+		if f.unset(Default("orders")) {
+			continue
+		}
+		for _, spoil := range []float64{f.rule.min - 1, f.rule.max + 1} {
+			c := Default("orders")
+			switch v := f.in(&c); f.kind {
+			case number:
+				v.SetFloat(spoil)
+			case whole:
+				v.SetInt(int64(spoil))
+			case text:
+				v.SetString("a word that is neither a name nor a form\n")
+			default:
+				continue
+			}
+			if f.optional && f.in(&c).IsZero() {
+				continue
+			}
+			if Check(c, names) == nil {
+				t.Errorf("%s: Check accepts %s", f.path, f.show(f.in(&c)))
+			}
+			checkSchema(t, c, false)
+		}
+	}
+}
+
+func TestEveryKeyHasARuleAndADescription(t *testing.T) {
+	left := map[string]bool{}
+	for path := range rules {
+		left[path] = true
+	}
+	for _, f := range leaves {
+		if !left[f.path] {
+			t.Errorf("%s has no rule", f.path)
+		}
+		delete(left, f.path)
+		if f.kind == text && (f.rule.names == nil) == (f.rule.form == nil) {
+			t.Errorf("%s needs either names or a form", f.path)
+		}
+		if f.doc == "" || f.parent.doc == "" && f.parent != root {
+			t.Errorf("%s has no doc tag, or its section has none", f.path)
+		}
+	}
+	for path := range left {
+		t.Errorf("the rule for %s is of no key", path)
+	}
+}
+
+// A file that is no run.yaml is refused at once, whatever it holds.
+func TestGarbageIsRefusedFast(t *testing.T) {
+	for i, unit := range []string{"|\n", "a: 1\n", "[", "{", "- ", "a: ", "&a ", "? ", "|\n", "[]", "*a\n", "x", "\"x\n", "'", "#\n", "---\n", "{}, ", "\x00", "\t", "\n", "!", ">", "%", ", ", "<<: "} {
+		sizes := []int{4999, MaxSize / 8}
+		if i < 2 { // the slowest two
+			sizes = append(sizes, MaxSize, 10<<20)
+		}
+		for _, size := range sizes {
+			src := []byte(strings.Repeat(unit, size/len(unit)))
+			start := time.Now()
+			_, err := Parse("run.yaml", src, names)
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("%q x %d took %v", unit, size, took)
+			}
+			if rl.KindOf(err) != rl.Invalid || len(err.Error()) > 20_000 {
+				t.Errorf("%q x %d: %v", unit, size, rl.KindOf(err))
+			}
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(string(Commented(Default("orders"))))
+	for _, s := range []string{"", "name: a\nenv: {use: orders}", "name: a\nname: b", "a: &x [*x]", "? {a: b}\n: c", "%YAML 1.2\n---\na", "a: |\n  b\n", "\ufeffname: \"\\u00e9\"",
+		"env:\n- use", "group: {size: -1}\nsampling: {temperature: .inf, seed: 99999999999999999999}", "<<: *a", "a: !!binary x", "- - - -", "'", "a:\n\tb: 1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		cfg, err := Parse("run.yaml", []byte(src), names)
+		if err != nil {
+			if rl.KindOf(err) != rl.Invalid {
+				t.Fatalf("error of kind %q: %v", rl.KindOf(err), err)
+			}
+			return
+		}
+		if err := Check(cfg, names); err != nil {
+			t.Fatalf("Parse accepts what Check refuses: %v", err)
+		}
+		if again, err := Parse("run.yaml", Commented(cfg), names); err != nil || again != cfg {
+			t.Fatalf("does not read back: %v\n%+v\n%+v", err, cfg, again)
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// rule is what one key's value must satisfy by itself. The zero rule allows everything.
+type rule struct {
+	min, max float64 // inclusive; of durations in seconds; of ranges the bounds of an index
+	above    bool    // min itself is not allowed
+	below    bool    // max itself is not allowed
+	multiple int     // of this number
+	names    func(Names) []string
+	form     *form // of a text
+	required bool  // has no default
+	private  bool  // its value is never repeated in a message
+}
+
+// Indices, seeds and counts stay below 2^53, which every JSON implementation keeps exactly.
+const exact = 1<<53 - 1
+
+var rules = map[string]rule{
+	"name":                  {form: &runName, required: true},
+	"env.use":               {names: func(n Names) []string { return n.Envs }, required: true},
+	"env.tasks.train":       {max: 1e9},
+	"env.tasks.eval":        {max: 1e9},
+	"env.max_turns":         {min: 1, max: 10_000},
+	"env.episode_timeout":   {min: 1, max: 30 * 24 * 3600},
+	"env.turn_timeout":      {min: 0.1, max: 24 * 3600},
+	"policy.use":            {names: func(n Names) []string { return n.Policies }},
+	"policy.url":            {form: &serverURL},
+	"policy.model":          {form: &oneLine},
+	"policy.api_key_env":    {form: &variable, private: true},
+	"policy.concurrency":    {max: 65_536},
+	"policy.width":          {min: 32, max: 4096, multiple: 32},
+	"policy.layers":         {min: 1, max: 64},
+	"policy.hidden":         {min: 32, max: 16_384, multiple: 32},
+	"policy.context":        {min: 16, max: 32_768},
+	"warm_up.gate":          {max: 1},
+	"warm_up.extra":         {max: 1_000_000},
+	"warm_up.max":           {max: 1_000_000},
+	"warm_up.batch":         {min: 1, max: 65_536},
+	"warm_up.learning_rate": {above: true, max: 1},
+	"sampling.temperature":  {max: 10},
+	"sampling.max_tokens":   {min: 1, max: 1_000_000},
+	"sampling.seed":         {max: exact},
+	"group.size":            {min: 2, max: 1024},
+	"group.per_update":      {min: 1, max: 65_536},
+	"group.per_activity":    {min: 1, max: 1024},
+	"group.quorum":          {max: 1},
+	"group.max_staleness":   {max: 100},
+	"reward.use":            {names: func(n Names) []string { return n.Rewards }},
+	"advantage.use":         {names: func(n Names) []string { return n.Advantages }},
+	"advantage.std":         {names: fixed("population", "sample", "none")},
+	"advantage.epsilon":     {max: 1},
+	"loss.use":              {names: func(n Names) []string { return n.Losses }},
+	"loss.clip_low":         {max: 1},
+	"loss.clip_high":        {above: true, max: 1000},
+	"update.use":            {names: func(n Names) []string { return n.Launchers }},
+	"update.learning_rate":  {above: true, max: 1},
+	"update.minibatches":    {min: 1, max: 65_536},
+	"update.max_grad_norm":  {above: true, max: 1e6},
+	"update.beta1":          {max: 1, below: true},
+	"update.beta2":          {max: 1, below: true},
+	"update.weight_decay":   {max: 1},
+	"update.ramp":           {max: 999_999},
+	"update.final_rate":     {max: 1},
+	"update.kl_stop":        {max: 1000},
+	"updates":               {max: 999_999}, // a version has six digits
+	"eval.every":            {max: 999_999},
+	"eval.tasks":            {min: 1, max: 1e9},
+	"eval.promote":          {form: &promote},
+	"guard.collapse":        {max: 1},
+	"guard.retries":         {max: 100},
+	"checkpoints.keep_last": {min: 1, max: 999_999},
+	"checkpoints.keep_best": {max: 999_999},
+	"store":                 {form: &storeURI},
+}
+
+func fixed(names ...string) func(Names) []string { return func(Names) []string { return names } }
+
+// expects says in words what the field takes, for example "a whole number from 2 to 1024".
+func (f *field) expects(names Names) string {
+	r := f.rule
+	switch f.kind {
+	case section:
+		return "a mapping with " + listed(f.keys(), "and")
+	case text:
+		if r.names != nil {
+			return listed(r.names(names), "or")
+		}
+		return r.form.expects
+	case duration:
+		return "a duration such as 30m or 1.5s, " + r.span("s")
+	case taskRange:
+		return fmt.Sprintf("a range of task indices such as 0-9999, first to last, up to %.0f", r.max)
+	case number:
+		return "a number " + r.span("")
+	}
+	if r.multiple > 1 {
+		return fmt.Sprintf("a multiple of %d %s", r.multiple, r.span(""))
+	}
+	return "a whole number " + r.span("")
+}
+
+func (r rule) span(unit string) string {
+	low, high := "from "+decimal(r.min)+unit, " to "+decimal(r.max)+unit
+	if r.above {
+		low, high = "above "+decimal(r.min)+unit, ", at most "+decimal(r.max)+unit
+	}
+	if r.below {
+		high = " to below " + decimal(r.max) + unit
+	}
+	return low + high
+}
+
+// found is what a message says of the field's value.
+func (f *field) found(words string) string {
+	if f.rule.private {
+		return "a value that is not repeated here"
+	}
+	return words
+}
+
+// holds reports whether a number is in the rule's range.
+func (r rule) holds(v float64) bool {
+	switch {
+	case math.IsNaN(v), v < r.min, v > r.max, r.above && v == r.min, r.below && v == r.max:
+		return false
+	}
+	return r.multiple == 0 || math.Mod(v, float64(r.multiple)) == 0
+}
+
+// listed is "a, b or c".
+func listed(names []string, last string) string {
+	switch n := len(names); n {
+	case 0:
+		return "one of no names at all" // nothing is registered
+	case 1:
+		return names[0]
+	default:
+		return strings.Join(names[:n-1], ", ") + " " + last + " " + names[n-1]
+	}
+}
+
+// allows reports whether a text is one of the rule's names or has its form. A nil list of names allows every text.
+func (r rule) allows(s string, names Names) bool {
+	if r.names != nil {
+		list := r.names(names)
+		return list == nil || slices.Contains(list, s)
+	}
+	return r.form == nil || r.form.holds(s)
+}
