@@ -4,43 +4,43 @@
 
 #include "textflag.h"
 
-DATA log2e<>+0(SB)/4, $(1.442695)
+DATA log2e<>+0(SB)/4, $0x3fb8aa3b
 GLOBL log2e<>(SB), RODATA|NOPTR, $4
 
-DATA ln2High<>+0(SB)/4, $(0.6933594)
+DATA ln2High<>+0(SB)/4, $0x3f318000
 GLOBL ln2High<>(SB), RODATA|NOPTR, $4
 
-DATA ln2Low<>+0(SB)/4, $(-0.00021219444)
+DATA ln2Low<>+0(SB)/4, $0xb95e8083
 GLOBL ln2Low<>(SB), RODATA|NOPTR, $4
 
-DATA expLow<>+0(SB)/4, $(-87)
+DATA expLow<>+0(SB)/4, $0xc2ae0000
 GLOBL expLow<>(SB), RODATA|NOPTR, $4
 
-DATA expHigh<>+0(SB)/4, $(88)
+DATA expHigh<>+0(SB)/4, $0x42b00000
 GLOBL expHigh<>(SB), RODATA|NOPTR, $4
 
-DATA expPoly0<>+0(SB)/4, $(0.00019875691)
+DATA expPoly0<>+0(SB)/4, $0x39506967
 GLOBL expPoly0<>(SB), RODATA|NOPTR, $4
 
-DATA expPoly1<>+0(SB)/4, $(0.0013981999)
+DATA expPoly1<>+0(SB)/4, $0x3ab743ce
 GLOBL expPoly1<>(SB), RODATA|NOPTR, $4
 
-DATA expPoly2<>+0(SB)/4, $(0.008333452)
+DATA expPoly2<>+0(SB)/4, $0x3c088908
 GLOBL expPoly2<>(SB), RODATA|NOPTR, $4
 
-DATA expPoly3<>+0(SB)/4, $(0.041665796)
+DATA expPoly3<>+0(SB)/4, $0x3d2aa9c1
 GLOBL expPoly3<>(SB), RODATA|NOPTR, $4
 
-DATA expPoly4<>+0(SB)/4, $(0.16666666)
+DATA expPoly4<>+0(SB)/4, $0x3e2aaaaa
 GLOBL expPoly4<>(SB), RODATA|NOPTR, $4
 
-DATA expPoly5<>+0(SB)/4, $(0.5)
+DATA expPoly5<>+0(SB)/4, $0x3f000000
 GLOBL expPoly5<>(SB), RODATA|NOPTR, $4
 
-DATA expPoly6<>+0(SB)/4, $(1)
+DATA expPoly6<>+0(SB)/4, $0x3f800000
 GLOBL expPoly6<>(SB), RODATA|NOPTR, $4
 
-DATA expPoly7<>+0(SB)/4, $(1)
+DATA expPoly7<>+0(SB)/4, $0x3f800000
 GLOBL expPoly7<>(SB), RODATA|NOPTR, $4
 
 // func gemm512x8(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)

@@ -35,16 +35,19 @@ var (
 	refusedEnv error
 )
 
-func init() {
+func init() { start(os.Getenv(Variable)) }
+
+// start chooses the forced set when it can, else the fastest.
+func start(forced string) {
+	refusedEnv = nil
 	best := Modes()[0]
-	if forced := os.Getenv(Variable); forced != "" {
-		if err := SetMode(forced); err == nil {
-			return
-		} else {
-			refusedEnv = fmt.Errorf("%s: %w; using %s", Variable, err, best)
-		}
+	if forced == "" {
+		forced = best
 	}
-	current, active = best, names[best]
+	if err := SetMode(forced); err != nil {
+		refusedEnv = fmt.Errorf("%s: %w; using %s", Variable, err, best)
+		current, active = best, names[best]
+	}
 }
 
 // Modes lists the instruction sets that run on this machine, fastest first; the last is always Portable.

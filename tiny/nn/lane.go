@@ -8,7 +8,6 @@ type lane struct {
 	grad []float32 // [NumParams]
 	params
 	Stats
-	err error
 }
 
 func newLane(c Config) *lane {
@@ -19,7 +18,7 @@ func newLane(c Config) *lane {
 
 func (l *lane) reset() {
 	clear(l.grad)
-	l.Stats, l.err = Stats{}, nil
+	l.Stats = Stats{}
 }
 
 // step adds the example's share of the token mean: its loss to the stats and its gradient, divided by the

@@ -113,7 +113,9 @@ func grow(p *[]float32, n int) []float32 {
 }
 
 // rows is the view of a row-major matrix with that row length.
-func rows(data []float32, length int) kern.Matrix { return kern.Matrix{Data: data, Row: length, Col: 1} }
+func rows(data []float32, length int) kern.Matrix {
+	return kern.Matrix{Data: data, Row: length, Col: 1}
+}
 
 // columns is the transposed view of a row-major matrix with that row length.
 func columns(data []float32, length int) kern.Matrix {

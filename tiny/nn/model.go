@@ -2,9 +2,13 @@ package nn
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
+	"slices"
 
+	"github.com/longhaul-rl/longhaul/safetensors"
 	"github.com/longhaul-rl/longhaul/tiny/kern"
 )
 
@@ -23,9 +27,10 @@ type Config struct {
 // Heads is the number of attention heads, of 32 columns each.
 func (c Config) Heads() int { return c.D / headSize }
 
-// Check says what is wrong with a shape.
+// Check says what is wrong with a shape. Shapes come out of files: one that needs more than a laptop's memory
+// is an error, not an allocation.
 func (c Config) Check() error {
-	const most = 1 << 20 // of each: keeps every product of two far from overflow
+	const most = 1 << 16 // of each, so that NumParams cannot overflow
 	for _, v := range []int{c.V, c.D, c.L, c.F, c.Ctx} {
 		if v < 1 || v > most {
 			return fmt.Errorf("model shape %+v: every number must be in 1..%d", c, most)
@@ -33,6 +38,9 @@ func (c Config) Check() error {
 	}
 	if c.D%headSize != 0 {
 		return fmt.Errorf("model width %d is not a multiple of %d", c.D, headSize)
+	}
+	if n := c.NumParams(); n > 1<<28 {
+		return fmt.Errorf("model shape %+v has %d weights: this trainer is for up to %d", c, n, 1<<28)
 	}
 	return nil
 }
@@ -98,6 +106,16 @@ func blank(c Config) *Model {
 	return m
 }
 
+// FromTensors makes a model of that shape out of what Model.Tensors gave. It fails as Config.Check and
+// Model.SetTensors do.
+func FromTensors(c Config, tensors []safetensors.Tensor) (*Model, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	m := blank(c)
+	return m, m.SetTensors(tensors)
+}
+
 // Repack refreshes the packed copies after a change of the weights. No Runner or Trainer may run meanwhile.
 func (m *Model) Repack() {
 	d, f := m.D, m.F
@@ -117,6 +135,13 @@ func (m *Model) Repack() {
 
 // Hash is the SHA-256, in hex, of the weights as little-endian float32 in the order of W.
 func (m *Model) Hash() string {
-	sum := sha256.Sum256(littleEndian(m.W))
-	return hex.EncodeToString(sum[:])
+	h, b := sha256.New(), make([]byte, 0, 4096)
+	for part := range slices.Chunk(m.W, cap(b)/4) {
+		b = b[:0]
+		for _, v := range part {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
+		h.Write(b)
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }

@@ -3,13 +3,14 @@
 // Command gen writes gemm_amd64.s and its Go declarations with avo. avo is no dependency of longhaul: run this
 // in a module of its own, and only after a change here (from the repository root):
 //
-//	mkdir /tmp/avo && cp tiny/kern/gen/main.go /tmp/avo/ && cd /tmp/avo
-//	go mod init scratch && go get github.com/mmcloughlin/avo@v0.6.0
-//	go run main.go -out $REPO/tiny/kern/asm_amd64.s -stubs $REPO/tiny/kern/asm_amd64.go -pkg kern
+//	mkdir /tmp/avo && sed 1d tiny/kern/gen/main.go >/tmp/avo/main.go && ROOT=$PWD && cd /tmp/avo
+//	go mod init scratch && go get github.com/mmcloughlin/avo@v0.6.0 golang.org/x/tools@v0.38.0 && go mod tidy
+//	go run main.go -out $ROOT/tiny/kern/asm_amd64.s -stubs $ROOT/tiny/kern/asm_amd64.go -pkg kern
 package main
 
 import (
 	"fmt"
+	"math"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -127,9 +128,10 @@ var (
 	poly                              []Mem
 )
 
+// constant is written as bits: avo prints a whole float32 as an integer.
 func constant(name string, v float32) Mem {
 	g := GLOBL(name, RODATA|NOPTR)
-	DATA(0, F32(v))
+	DATA(0, U32(math.Float32bits(v)))
 	return g
 }
 
