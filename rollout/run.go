@@ -1,0 +1,92 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// Options say which episode to run, and how.
+type Options struct {
+	Episode     rl.EpisodeID
+	Task        rl.Task
+	Model       string     // what the policy server calls the policy
+	Version     rl.Version // what we call it
+	Temperature float64
+	MaxTokens   int // of one action
+	MaxTurns    int // actions at most
+	// EpisodeTimeout cuts the episode off: it is truncated and scored as it stands. It starts anew in a resumed
+	// episode. 0: never.
+	EpisodeTimeout time.Duration
+	// TurnTimeout bounds one policy call, and one tool call where the tool sets no timeout of its own. Passing it
+	// is a failure, Unavailable. 0: never.
+	TurnTimeout time.Duration
+	Seed        uint64 // turn t samples with rl.Seed(Seed, "turn", t)
+	// Recorded are the first turns of this episode, from an earlier attempt: they are replayed, not sampled again.
+	Recorded []rl.Turn
+	// Record commits a turn before its action is executed; its Reward is not known yet. It is not called for
+	// Recorded turns. Nil: nothing is committed.
+	Record func(context.Context, rl.Turn) error
+}
+
+// Run plays one episode and returns its record. It takes one of the policy client's places for a live episode, and
+// resets env; closing env is the caller's.
+//
+// Errors are *rl.Error: the policy's (see policy.Client.Act), the environment's (At "environment NAME"), Record's,
+// and Corrupt when the replay of Recorded diverges from it, naming the turn; then the recorded turns are of no use
+// and the episode is to be run without them. When ctx ends, the error is its own.
+func Run(ctx context.Context, env envs.Env, p *policy.Client, o Options) (*rl.Trajectory, error) {
+	release, err := p.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	live, cancel := within(ctx, o.EpisodeTimeout)
+	defer cancel()
+	e := &episode{env: env, policy: p, Options: o, spec: env.Spec()}
+	stop, err := e.play(ctx, live)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := &rl.Trajectory{
+		Schema: rl.TrajectorySchema, Episode: o.Episode, Task: o.Task, Policy: rl.PolicySpan{First: o.Version, Last: o.Version},
+		Turns: e.turns, Closing: e.seen, Stop: stop,
+	}
+	if n := len(e.turns); n > 0 {
+		t.Policy = rl.PolicySpan{First: e.turns[0].Action.Version, Last: e.turns[n-1].Action.Version}
+	}
+	scoring, cancel := within(ctx, o.TurnTimeout)
+	defer cancel()
+	if t.Outcome, err = env.Score(scoring); err != nil {
+		return nil, e.envError(err)
+	}
+	return t, nil
+}
+
+// within is ctx with a deadline; 0 sets none.
+func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+// envError names the environment as the boundary that an error crossed.
+func (e *episode) envError(err error) error {
+	if rl.KindOf(err) != "" {
+		return err
+	}
+	return rl.Errorf(rl.Unavailable, "environment "+e.Task.Env, "%w", err)
+}
+
+// overdue reports whether err came about because the episode's time was over.
+func overdue(live context.Context, err error) bool {
+	return live.Err() != nil && errors.Is(err, context.DeadlineExceeded)
+}
