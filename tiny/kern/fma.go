@@ -6,23 +6,23 @@ import "math"
 // That goes wrong in two places only: where the float64 sum lies exactly half way between two float32 values
 // (its lower 29 bits are 1000...), for then the bits lost by the first rounding should have broken the tie; and
 // where the result is subnormal in float32, for there half way is at other bits.
+//
+// Elsewhere the second rounding may be done on the bits: half is added, the lower bits are cut off.
 const (
 	lowBits = 1<<29 - 1
-	halfWay = 1 << 28
-	tiny    = 0x381 << 52 // float64 bits of 2^-126, the least normal float32
+	half    = 1 << 28
+	least   = 0x381 << 53           // twice the float64 bits of 2^-126, the least normal float32
+	span    = 0x47f<<53 - 0x381<<53 // from there to 2^128, where float32 ends
 )
 
-// doubtful reports whether the float64 sum s may lie where rounding it again to float32 goes wrong. An exact 0
-// is safe (the subtraction of 1 wraps it to the top).
-func doubtful(s float64) bool {
-	u := math.Float64bits(s)
-	return u&lowBits == halfWay || u<<1-1 < tiny<<1-1
-}
+// doubtful takes the bits of a float64 sum plus half and reports whether cutting off the lower ones may go
+// wrong: at half way (then they are 0 now) and outside of the normal float32 numbers, 0 excepted.
+func doubtful(u uint64) bool { return u&lowBits == 0 || u<<1-least >= span && u<<1 != half<<1 }
 
 // fma32 is x*y+z rounded once to float32.
 func fma32(x, y, z float32) float32 {
 	s := float64(x)*float64(y) + float64(z)
-	if doubtful(s) {
+	if doubtful(math.Float64bits(s) + half) {
 		return fmaOdd(x, y, z)
 	}
 	return float32(s)

@@ -82,7 +82,7 @@ func TestFMA(t *testing.T) {
 			half := math.Float32frombits(math.Float32bits(v[2])+1) - v[2]
 			v[0], v[1] = half/2*(1+float32(r.IntN(5)-2)/(1<<23)), 1+float32(r.IntN(5)-2)/(1<<23)
 		}
-		if doubtful(float64(v[0])*float64(v[1]) + float64(v[2])) {
+		if doubtful(math.Float64bits(float64(v[0])*float64(v[1])+float64(v[2])) + half) {
 			doubts++
 		}
 		if got, want := fma32(v[0], v[1], v[2]), exactFMA(v[0], v[1], v[2]); got != want {
