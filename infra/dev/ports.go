@@ -1,0 +1,92 @@
+package dev
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+)
+
+const (
+	loopback  = "127.0.0.1"
+	portsFile = "ports.json"
+	// New ports come from below the range that kernels hand out for outgoing connections (from 32768 on
+	// Linux, 49152 elsewhere): one from there could be taken between our look at it and the server's bind.
+	firstPort, endPort = 20000, 32000
+)
+
+// ports remembers which part used which port, so that it can have the same one next time.
+type ports struct {
+	path  string
+	mu    sync.Mutex
+	known map[string]int // part's name -> port
+}
+
+func openPorts(dir string) (*ports, error) {
+	p := &ports{path: at(dir, portsFile), known: map[string]int{}}
+	b, err := os.ReadFile(p.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return p, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(b, &p.known); err != nil {
+		return nil, invalid(p.path, err)
+	}
+	return p, nil
+}
+
+// listen opens the named part's port: the remembered one when it is free, else a new one.
+func (p *ports) listen(name string) (net.Listener, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if port := p.known[name]; port != 0 {
+		if l, err := net.Listen("tcp", addr(port)); err == nil {
+			return l, nil
+		}
+	}
+	l, err := listenFree()
+	if err != nil {
+		return nil, err
+	}
+	p.known[name] = portOf(l)
+	return l, errors.Join(writeJSON(p.path, p.known))
+}
+
+// pick is listen for a server that binds its port itself: the port was free a moment ago.
+func (p *ports) pick(name string) (int, error) {
+	l, err := p.listen(name)
+	if err != nil {
+		return 0, err
+	}
+	return portOf(l), l.Close()
+}
+
+// freePort is a port for a part that nobody outside this process addresses.
+func freePort() (int, error) {
+	l, err := listenFree()
+	if err != nil {
+		return 0, err
+	}
+	return portOf(l), l.Close()
+}
+
+func listenFree() (l net.Listener, err error) {
+	for range 100 {
+		if l, err = net.Listen("tcp", addr(firstPort+rand.IntN(endPort-firstPort))); err == nil {
+			return l, nil
+		}
+	}
+	return nil, fmt.Errorf("no free port on %s: %w", loopback, err)
+}
+
+func portOf(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
+
+func addr(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
+
+func url(port int) string { return "http://" + addr(port) }
