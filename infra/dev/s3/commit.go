@@ -3,6 +3,7 @@ package s3
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 )
@@ -15,6 +16,7 @@ type committer struct {
 	db    *bolt.DB
 	queue chan change
 	stop  chan struct{} // closed to end it
+	end   func()        // closes stop, once
 	ended chan struct{} // closed when it has
 }
 
@@ -29,6 +31,7 @@ const most = 1024
 
 func newCommitter(db *bolt.DB) *committer {
 	c := &committer{db: db, queue: make(chan change, most), stop: make(chan struct{}), ended: make(chan struct{})}
+	c.end = sync.OnceFunc(func() { close(c.stop) })
 	go c.run()
 	return c
 }
@@ -108,8 +111,8 @@ func guarded(use func() error) (err error) {
 	return use()
 }
 
-// close waits for the transaction in progress; what is still queued is answered errClosed.
+// close waits for the transaction in progress; what is still queued is answered errClosed. Closing again is no error.
 func (c *committer) close() {
-	close(c.stop)
+	c.end()
 	<-c.ended
 }

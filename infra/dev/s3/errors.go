@@ -3,6 +3,7 @@ package s3
 import (
 	"errors"
 	"io"
+	"strings"
 	"syscall"
 
 	"github.com/rclone/gofakes3"
@@ -22,8 +23,18 @@ func failed(err error) error {
 		return known
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return gofakes3.ErrIncompleteBody
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+	case noRoom(err):
 		return gofakes3.ErrorMessagef(full, "the disk is full: %v", err)
 	}
 	return gofakes3.ErrorMessagef(gofakes3.ErrInternal, "%v", err)
+}
+
+// noRoom looks at the text too, since bbolt does not wrap the error that it fails to grow with.
+func noRoom(err error) bool {
+	for _, e := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if errors.Is(err, e) || strings.Contains(err.Error(), e.Error()) {
+			return true
+		}
+	}
+	return false
 }

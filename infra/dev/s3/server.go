@@ -50,5 +50,5 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.http.ServeHTTP(w, r)
 }
 
-// Close ends the server once the writes in flight are decided; later requests are answered 500.
+// Close ends the server once the writes in flight are decided; later requests are answered 500. Closing again does nothing.
 func (s *Server) Close() error { return s.backend.close() }
