@@ -1,0 +1,106 @@
+// Package activities holds the stages of the line, one method each on one flat struct:
+//
+//	SampleGroup -> RunTrajectory -> JudgeGroup -> ComputeAdvantages -> UpdatePolicy -> Checkpoint -> Publish
+//
+// and beside the line Restore (which checkpoint to go on from), Promote and ScoreEvaluation. A stage reads what
+// earlier stages stored, writes its own output once under a key that follows from (run, update, task, member),
+// and returns a reference and a few numbers: bytes never enter workflow history. A stage that is run twice
+// finds what is recorded and returns that.
+//
+// Read rollout.go for the heart of it; workflows/ decides what runs when.
+package activities
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+	"github.com/longhaul-rl/longhaul/tiny"
+)
+
+// Activities is what the stages need of their process. The zero value of every field but OpenStore is usable.
+type Activities struct {
+	// OpenStore connects to a store by its URI, with this process's own credentials.
+	OpenStore func(ctx context.Context, uri string) (*store.Store, error)
+	// Threads bounds the embedded policy and trainer. Results do not depend on it.
+	Threads int
+	// Getenv finds API keys by the names that run.yaml gives. Nil: no key is set.
+	Getenv func(string) string
+	Log    *slog.Logger
+
+	mu       sync.Mutex
+	stores   map[string]*store.Store
+	configs  map[string]rl.Config      // by sha256
+	tasks    map[string][]rl.Task      // by sha256
+	policies map[string]*policy.Client // by store and config
+	embedded map[string]*tiny.Server   // by store
+}
+
+// Stage says which update of which run a stage works on, and where its bytes lie.
+type Stage struct {
+	Run    rl.RunID        `json:"run"`
+	Store  string          `json:"store"` // s3://bucket/prefix
+	Config rl.Ref          `json:"config"`
+	Update rl.UpdateNumber `json:"update"`
+	// Evaluation is the key of an evaluation of version Update; empty in training.
+	Evaluation string `json:"evaluation,omitempty"`
+}
+
+// open gives a stage its store and its run's configuration.
+func (a *Activities) open(ctx context.Context, s Stage) (*store.Store, rl.Config, error) {
+	st, err := a.store(ctx, s.Store)
+	if err != nil {
+		return nil, rl.Config{}, err
+	}
+	cfg, err := cached(a, &a.configs, s.Config.SHA256, func() (rl.Config, error) {
+		return store.GetJSON[rl.Config](ctx, st, s.Config)
+	})
+	return st, cfg, err
+}
+
+func (a *Activities) store(ctx context.Context, uri string) (*store.Store, error) {
+	return cached(a, &a.stores, uri, func() (*store.Store, error) { return a.OpenStore(ctx, uri) })
+}
+
+// tasksOf reads the tasks of an update or evaluation.
+func (a *Activities) tasksOf(ctx context.Context, st *store.Store, ref rl.Ref) ([]rl.Task, error) {
+	return cached(a, &a.tasks, ref.SHA256, func() ([]rl.Task, error) {
+		t, err := store.GetJSON[tasks](ctx, st, ref)
+		return t.Tasks, err
+	})
+}
+
+// cacheLimit is how many entries a cache of this package holds before it starts again empty: tasks of updates
+// come and go, and an entry is quickly read anew.
+const cacheLimit = 64
+
+// cached returns m[key], made by get when absent. Makers of one Activities wait for each other: what they make
+// (a connection, a parsed object) is worth making once.
+func cached[V any](a *Activities, m *map[string]V, key string, get func() (V, error)) (V, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if v, ok := (*m)[key]; ok {
+		return v, nil
+	}
+	v, err := get()
+	if err != nil {
+		return v, err
+	}
+	if *m == nil || len(*m) >= cacheLimit {
+		*m = map[string]V{}
+	}
+	(*m)[key] = v
+	return v, nil
+}
+
+// recorded reads the record under key and reports whether there is one.
+func recorded[V any](ctx context.Context, st *store.Store, key string) (ref rl.Ref, v V, ok bool, err error) {
+	ref, v, err = store.FindJSON[V](ctx, st, key)
+	if rl.KindOf(err) == rl.NotFound {
+		return ref, v, false, nil
+	}
+	return ref, v, err == nil, err
+}

@@ -1,0 +1,71 @@
+package activities
+
+import (
+	"context"
+
+	"github.com/longhaul-rl/longhaul/advantage"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+// ComputeAdvantagesIn names the update's tasks and the version that is current.
+type ComputeAdvantagesIn struct {
+	Stage
+	Tasks   rl.Ref          `json:"tasks"`
+	Current rl.UpdateNumber `json:"current"` // update of the version that will be trained; staleness counts from it
+}
+
+// ComputeAdvantagesOut refers to the batch and the ledger.
+type ComputeAdvantagesOut struct {
+	Batch         rl.Ref             `json:"batch"`
+	Ledger        rl.Ref             `json:"ledger"`
+	Sequences     int                `json:"sequences"`
+	Tokens        int                `json:"tokens"` // of all sequences
+	TrainedTokens int                `json:"trained_tokens"`
+	Versions      []rl.Version       `json:"versions"`
+	LeftOut       map[rl.LeftOut]int `json:"left_out,omitempty"`
+	Stats         advantage.Stats    `json:"stats"`
+}
+
+// ComputeAdvantages turns the scored groups of an update into its batch, and writes the ledger that says where
+// every rollout ended. Pure arithmetic over what is stored: a second run gives the same bytes.
+func (a *Activities) ComputeAdvantages(ctx context.Context, in ComputeAdvantagesIn) (ComputeAdvantagesOut, error) {
+	defer beat(ctx)()
+	out, err := a.computeAdvantages(ctx, in)
+	return out, temporalError(ctx, err)
+}
+
+func (a *Activities) computeAdvantages(ctx context.Context, in ComputeAdvantagesIn) (out ComputeAdvantagesOut, err error) {
+	st, cfg, err := a.open(ctx, in.Stage)
+	if err != nil {
+		return out, err
+	}
+	all, err := a.tasksOf(ctx, st, in.Tasks)
+	if err != nil {
+		return out, err
+	}
+	groups, scores := make([]rl.Group, len(all)), make([]rl.Scores, len(all))
+	for i, task := range all {
+		if groups[i], err = readGroup(ctx, st, in.Stage, task, cfg.Group.Size); err != nil {
+			return out, err
+		}
+		key := store.ScoresKey(in.Run, in.Update, task.ID)
+		if _, scores[i], err = store.FindJSON[rl.Scores](ctx, st, key); err != nil {
+			return out, err
+		}
+	}
+	batch, ledger, stats, err := advantage.Assemble(in.Run, in.Current, groups, scores, cfg)
+	if err != nil {
+		return out, err
+	}
+	ledger.Update = in.Update
+	out = ComputeAdvantagesOut{Sequences: len(batch.Samples), TrainedTokens: batch.TrainedTokens(), Versions: batch.Versions, LeftOut: ledger.LeftOut, Stats: stats}
+	for _, s := range batch.Samples {
+		out.Tokens += len(s.Tokens)
+	}
+	if out.Ledger, err = st.PutNew(ctx, store.LedgerKey(in.Run, in.Update), rl.CanonicalJSON(ledger)); err != nil {
+		return out, err
+	}
+	out.Batch, err = st.PutNew(ctx, store.BatchKey(in.Run, in.Update), store.EncodeBatch(batch))
+	return out, err
+}

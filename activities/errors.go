@@ -1,0 +1,72 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// retryable says which kinds of failure a later attempt may survive. This is the only place that decides it.
+var retryable = map[rl.Kind]bool{
+	rl.Unavailable: true,
+	rl.Invalid:     false,
+	rl.Refused:     false,
+	rl.Conflict:    false,
+	rl.NotFound:    false,
+	rl.Corrupt:     false,
+}
+
+// maxMessage bounds what an error may put into history, in bytes.
+const maxMessage = 1024
+
+// temporalError turns a stage's error into what Temporal acts on: its type is the kind, permanent kinds end the
+// stage at once, and a server's own Retry-After is honoured. Errors without a kind are retried: they are ours or
+// the machine's, and the retry policy's backoff makes them visible without losing the run.
+func temporalError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil { // the worker stops or the workflow was cancelled
+		return errors.Join(ctx.Err(), err)
+	}
+	message := strings.ToValidUTF8(err.Error(), "\uFFFD")
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + " ..."
+	}
+	kind := rl.KindOf(err)
+	retry, known := retryable[kind]
+	options := temporal.ApplicationErrorOptions{NonRetryable: known && !retry}
+	if e, ok := errors.AsType[*rl.Error](err); ok {
+		options.NextRetryDelay = e.RetryAfter
+	}
+	return temporal.NewApplicationErrorWithOptions(message, string(kind), options)
+}
+
+// KindOf is the kind of the failure that ended an activity, as a workflow sees it.
+func KindOf(err error) rl.Kind {
+	if e, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return rl.Kind(e.Type())
+	}
+	return ""
+}
+
+// leftOut is the ledger's word for an episode that failed at a boundary.
+func leftOut(err error) rl.LeftOut {
+	e, ok := errors.AsType[*rl.Error](err)
+	if !ok {
+		return rl.EnvFailed
+	}
+	switch boundary, _, _ := strings.Cut(e.At, " "); boundary {
+	case "policy":
+		return rl.PolicyFailed
+	case "judge":
+		return rl.JudgeFailed
+	case "store":
+		return rl.StoreFailed
+	}
+	return rl.EnvFailed
+}

@@ -1,0 +1,113 @@
+package activities
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/longhaul-rl/longhaul/inprocess"
+	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+	"github.com/longhaul-rl/longhaul/tiny"
+	"github.com/longhaul-rl/longhaul/tiny/nn"
+)
+
+// Live episodes at once, when run.yaml does not say. 16 a thread is where the embedded policy's caches still
+// fit the processor's.
+const (
+	tinyConcurrencyPerThread = 16
+	openaiConcurrency        = 256
+)
+
+// policy is the client of a run's policy server; the embedded one answers in this process.
+func (a *Activities) policy(s Stage, st *store.Store, cfg rl.Config) (*policy.Client, error) {
+	return cached(a, &a.policies, s.Store+" "+s.Config.SHA256, func() (*policy.Client, error) {
+		if cfg.Policy.Use == "tiny" {
+			return a.tinyClient(a.embeddedPolicy(s.Store, st), cfg), nil
+		}
+		o := policy.Options{URL: cfg.Policy.URL, Concurrency: cfg.Policy.Concurrency}
+		if o.Concurrency == 0 {
+			o.Concurrency = openaiConcurrency
+		}
+		if name := cfg.Policy.APIKeyEnv; name != "" {
+			if a.Getenv != nil {
+				o.APIKey = a.Getenv(name)
+			}
+			if o.APIKey == "" {
+				return nil, rl.Errorf(rl.Invalid, "policy.api_key_env", "the environment variable %s is not set where this worker runs", name)
+			}
+		}
+		return policy.New(o), nil
+	})
+}
+
+func (a *Activities) tinyClient(h http.Handler, cfg rl.Config) *policy.Client {
+	n := cfg.Policy.Concurrency
+	if n == 0 {
+		n = tinyConcurrencyPerThread * a.threads()
+	}
+	return policy.New(policy.Options{URL: "http://tiny/v1", Transport: inprocess.Transport{Handler: h}, Splice: true, Concurrency: n})
+}
+
+// EmbeddedPolicy is the chat server of the versions in a store, for others to listen with.
+func (a *Activities) EmbeddedPolicy(ctx context.Context, uri string) (*tiny.Server, error) {
+	st, err := a.store(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.embeddedPolicy(uri, st), nil
+}
+
+// embeddedPolicy is called with mu held. Versions are loaded from the store when first asked for, so a process
+// that was just started serves every version there is.
+func (a *Activities) embeddedPolicy(uri string, st *store.Store) *tiny.Server {
+	if s, ok := a.embedded[uri]; ok {
+		return s
+	}
+	s := tiny.NewServer(func(ctx context.Context, v rl.Version) (*nn.Model, error) {
+		return loadModel(ctx, st, v)
+	}, a.threads())
+	if a.embedded == nil {
+		a.embedded = map[string]*tiny.Server{}
+	}
+	a.embedded[uri] = s
+	return s
+}
+
+// loadModel reads a version's weights, every byte of them verified.
+func loadModel(ctx context.Context, st *store.Store, v rl.Version) (*nn.Model, error) {
+	run, n, err := v.Parse()
+	if err != nil {
+		return nil, err
+	}
+	_, ckpt, err := st.FindCheckpoint(ctx, run, n)
+	if err != nil {
+		return nil, err
+	}
+	files, err := readFiles(ctx, st, ckpt, tiny.ModelFiles)
+	if err != nil {
+		return nil, err
+	}
+	return tiny.DecodeModel(files)
+}
+
+// readFiles reads the named files of a checkpoint; without names, all of them.
+func readFiles(ctx context.Context, st *store.Store, c rl.Checkpoint, names []string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, name := range names {
+		f, ok := c.File(name)
+		if !ok {
+			return nil, rl.Errorf(rl.Corrupt, "store "+store.CheckpointKey(c.Run, c.Update), "the checkpoint has no %s", name)
+		}
+		b, err := st.ReadFile(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		files[name] = b
+	}
+	return files, nil
+}
+
+func (a *Activities) threads() int { return max(1, a.Threads) }

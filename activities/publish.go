@@ -1,0 +1,48 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+// PublishIn names the version to serve, and what to tell people of the update that made it.
+type PublishIn struct {
+	Stage
+	Summary rl.UpdateSummary `json:"summary"`
+}
+
+// PublishOut is the wall time that publishing took, in seconds.
+type PublishOut struct {
+	Seconds float64 `json:"seconds"`
+}
+
+// Publish makes the new version ready on the policy server, then writes the update's summary: once people read
+// of an update, its version answers.
+func (a *Activities) Publish(ctx context.Context, in PublishIn) (PublishOut, error) {
+	defer beat(ctx)()
+	out, err := a.publish(ctx, in)
+	return out, temporalError(ctx, err)
+}
+
+func (a *Activities) publish(ctx context.Context, in PublishIn) (out PublishOut, err error) {
+	start := time.Now()
+	st, cfg, err := a.open(ctx, in.Stage)
+	if err != nil {
+		return out, err
+	}
+	client, err := a.policy(in.Stage, st, cfg)
+	if err != nil {
+		return out, err
+	}
+	s := in.Summary
+	if err := client.Ready(ctx, string(s.Version)); err != nil {
+		return out, err
+	}
+	s.Schema, s.Run, s.Update, s.Time = rl.UpdateSummarySchema, in.Run, in.Update, time.Now().UTC()
+	s.Seconds.Publish = time.Since(start).Seconds()
+	_, s, err = store.PutJSON(ctx, st, store.SummaryKey(in.Run, in.Update), s)
+	return PublishOut{Seconds: s.Seconds.Publish}, err
+}

@@ -1,0 +1,91 @@
+package activities
+
+import (
+	"context"
+	"encoding/binary"
+
+	"crypto/sha256"
+
+	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+// tasks is the stored list of an update's or evaluation's tasks, in group order.
+type tasks struct {
+	Schema string    `json:"schema"`
+	Tasks  []rl.Task `json:"tasks"`
+}
+
+const tasksSchema = "longhaul/tasks/1"
+
+// SampleGroupOut refers to the sampled tasks.
+type SampleGroupOut struct {
+	Tasks  rl.Ref `json:"tasks"`
+	Groups int    `json:"groups"`
+}
+
+// SampleGroup chooses the tasks of an update, one group each: the next group.per_update tasks of a fixed
+// shuffle of env.tasks.train, which is shuffled anew once it was gone through. For an evaluation it takes the
+// first eval.tasks of env.tasks.eval.
+func (a *Activities) SampleGroup(ctx context.Context, in Stage) (SampleGroupOut, error) {
+	out, err := a.sampleGroup(ctx, in)
+	return out, temporalError(ctx, err)
+}
+
+func (a *Activities) sampleGroup(ctx context.Context, in Stage) (SampleGroupOut, error) {
+	st, cfg, err := a.open(ctx, in)
+	if err != nil {
+		return SampleGroupOut{}, err
+	}
+	world, err := envs.Get(cfg.Env.Use)
+	if err != nil {
+		return SampleGroupOut{}, err
+	}
+	sampled := tasks{Schema: tasksSchema}
+	if in.Evaluation != "" {
+		for i := range min(cfg.Eval.Tasks, cfg.Env.Tasks.Eval.Len()) {
+			sampled.Tasks = append(sampled.Tasks, world.Task(rl.Eval, cfg.Env.Tasks.Eval.First+i))
+		}
+	} else {
+		n := cfg.Env.Tasks.Train.Len()
+		for i := range cfg.Group.PerUpdate {
+			at := (int(in.Update)-1)*cfg.Group.PerUpdate + i
+			index := shuffled(rl.Seed(cfg.Sampling.Seed, "tasks", at/n), n, at%n)
+			sampled.Tasks = append(sampled.Tasks, world.Task(rl.Train, cfg.Env.Tasks.Train.First+index))
+		}
+	}
+	ref, sampled, err := store.PutJSON(ctx, st, in.tasksKey(), sampled)
+	return SampleGroupOut{Tasks: ref, Groups: len(sampled.Tasks)}, err
+}
+
+// shuffled is element i of a seeded permutation of 0..n-1, without holding the permutation: a four-round Feistel
+// network over the next even power of two, walked until it falls inside (Black and Rogaway, "Ciphers with
+// Arbitrary Finite Domains", CT-RSA 2002, section 5 on cycle walking).
+func shuffled(seed uint64, n, i int) int {
+	half := 1
+	for 1<<(2*half) < n {
+		half++
+	}
+	mask := uint64(1)<<half - 1
+	x := uint64(i)
+	for {
+		left, right := x>>half, x&mask
+		for round := range 4 {
+			left, right = right, left^(feistel(seed, round, right)&mask)
+		}
+		x = left<<half | right
+		if x < uint64(n) {
+			return int(x)
+		}
+	}
+}
+
+func feistel(seed uint64, round int, x uint64) uint64 {
+	var b [24]byte
+	binary.LittleEndian.PutUint64(b[0:], seed)
+	binary.LittleEndian.PutUint64(b[8:], uint64(round))
+	binary.LittleEndian.PutUint64(b[16:], x)
+	h := sha256.Sum256(b[:])
+	return binary.LittleEndian.Uint64(h[:])
+}

@@ -1,0 +1,199 @@
+package activities
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+	"github.com/longhaul-rl/longhaul/tiny"
+	"github.com/longhaul-rl/longhaul/tiny/nn"
+)
+
+// UpdatePolicyIn is the work of one update job. Update 0 has neither base nor batch: it makes the initial policy.
+type UpdatePolicyIn struct {
+	Stage
+	Base          *rl.Ref      `json:"base,omitempty"`
+	Batch         *rl.Ref      `json:"batch,omitempty"`
+	Sequences     int          `json:"sequences,omitempty"`
+	Tokens        int          `json:"tokens,omitempty"`
+	TrainedTokens int          `json:"trained_tokens,omitempty"`
+	Versions      []rl.Version `json:"versions,omitempty"`
+	Scale         float64      `json:"scale"` // of the learning rate; halved by each collapse
+}
+
+// UpdatePolicyOut refers to the result of the job.
+type UpdatePolicyOut struct {
+	Result       rl.Ref             `json:"result"`
+	LearningRate float64            `json:"learning_rate"`
+	Metrics      map[string]float64 `json:"metrics"`
+}
+
+// UpdatePolicy runs the update job: it trains from the base checkpoint named in its spec, never from "latest", and
+// records a result. The job's key is the hash of its spec: asked for twice, it answers with the recorded result.
+func (a *Activities) UpdatePolicy(ctx context.Context, in UpdatePolicyIn) (UpdatePolicyOut, error) {
+	defer beat(ctx)()
+	out, err := a.updatePolicy(ctx, in)
+	return out, temporalError(ctx, err)
+}
+
+func (a *Activities) updatePolicy(ctx context.Context, in UpdatePolicyIn) (out UpdatePolicyOut, err error) {
+	st, cfg, err := a.open(ctx, in.Stage)
+	if err != nil {
+		return out, err
+	}
+	spec := rl.UpdateSpec{
+		Schema: rl.UpdateSpecSchema, Run: in.Run, Update: in.Update, Config: in.Config, Base: in.Base, Batch: in.Batch,
+		Sequences: in.Sequences, Tokens: in.Tokens, TrainedTokens: in.TrainedTokens, Versions: in.Versions,
+		LearningRate: learningRate(cfg, in.Update) * in.Scale, Seed: rl.Seed(cfg.Sampling.Seed, "update", in.Update),
+	}
+	body := rl.CanonicalJSON(spec)
+	sum := sha256.Sum256(body)
+	job := hex.EncodeToString(sum[:])
+	if _, err := st.PutNew(ctx, store.JobSpecKey(job), body); err != nil {
+		return out, err
+	}
+	ref, result, ok, err := recorded[rl.UpdateResult](ctx, st, store.JobResultKey(job))
+	if err != nil {
+		return out, err
+	}
+	if !ok {
+		if result, err = a.train(ctx, st, cfg, spec); err != nil {
+			return out, err
+		}
+		result.Spec = job
+		if ref, result, err = store.PutJSON(ctx, st, store.JobResultKey(job), result); err != nil {
+			return out, err
+		}
+	}
+	if result.TokensConsumed != spec.TrainedTokens {
+		return out, rl.Errorf(rl.Corrupt, "store "+ref.Key, "the job consumed %d tokens of %d", result.TokensConsumed, spec.TrainedTokens)
+	}
+	return UpdatePolicyOut{Result: ref, LearningRate: spec.LearningRate, Metrics: result.Metrics}, nil
+}
+
+// learningRate of update n: rises linearly over update.ramp updates, then falls linearly to update.final_rate of
+// its value at the last update.
+func learningRate(cfg rl.Config, n rl.UpdateNumber) float64 {
+	u := cfg.Update
+	rate := u.LearningRate
+	if u.Ramp > 0 {
+		rate *= min(1, float64(n)/float64(u.Ramp))
+	}
+	return rate * (1 - (1-u.FinalRate)*float64(max(n-1, 0))/float64(cfg.Updates))
+}
+
+// train does the work of a spec in this process.
+func (a *Activities) train(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec) (rl.UpdateResult, error) {
+	var (
+		trainer *nn.Trainer
+		m       map[string]float64
+		err     error
+	)
+	if spec.Base == nil {
+		trainer, m, err = a.warmUp(ctx, cfg, spec)
+	} else {
+		trainer, m, err = a.trainBatch(ctx, st, cfg, spec)
+	}
+	if err != nil {
+		return rl.UpdateResult{}, err
+	}
+	result := rl.UpdateResult{Schema: rl.UpdateResultSchema, Metrics: m, TokensConsumed: int(m["tokens"])}
+	if spec.Base == nil {
+		result.TokensConsumed = 0 // demonstrations are not sampled tokens
+	}
+	files, formats, err := tiny.EncodeFiles(trainer)
+	if err != nil {
+		return result, err
+	}
+	result.Formats = formats
+	for name, content := range files {
+		f, err := st.PutFile(ctx, name, content)
+		if err != nil {
+			return result, err
+		}
+		result.Files = append(result.Files, f)
+		if name == tiny.TokenizerFile {
+			result.Tokenizer = f.SHA256
+		}
+	}
+	slices.SortFunc(result.Files, func(a, b rl.File) int { return strings.Compare(a.Name, b.Name) })
+	return result, nil
+}
+
+// trainBatch makes update.minibatches optimiser steps over the shuffled batch. Once a minibatch's KL to the
+// behaviour policy passes update.kl_stop the rest of the batch is counted as consumed but not learnt from.
+func (a *Activities) trainBatch(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec) (*nn.Trainer, map[string]float64, error) {
+	ckpt, err := st.Checkpoint(ctx, *spec.Base)
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := readFiles(ctx, st, ckpt, append(slices.Clone(tiny.ModelFiles), tiny.OptimizerFile))
+	if err != nil {
+		return nil, nil, err
+	}
+	trainer, err := tiny.DecodeTrainer(files, a.threads())
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := st.GetRef(ctx, *spec.Batch)
+	if err != nil {
+		return nil, nil, err
+	}
+	batch, err := store.DecodeBatch(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows := make([]*nn.Example, len(batch.Samples))
+	for i, s := range batch.Samples {
+		rows[i] = tiny.Example(s)
+	}
+	rng := rand.New(rand.NewPCG(spec.Seed, 1))
+	rng.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+	u := cfg.Update
+	trainer.LearningRate, trainer.Beta1, trainer.Beta2 = spec.LearningRate, u.Beta1, u.Beta2
+	trainer.WeightDecay, trainer.MaxGradNorm = u.WeightDecay, u.MaxGradNorm
+	trainer.Temperature = cfg.Sampling.Temperature
+	trainer.Loss = nn.Loss{Kind: cfg.Loss.Use, ClipLow: cfg.Loss.ClipLow, ClipHigh: cfg.Loss.ClipHigh}
+	var total nn.Stats
+	steps := 0
+	for i := range u.Minibatches {
+		lo, hi := i*len(rows)/u.Minibatches, (i+1)*len(rows)/u.Minibatches
+		if lo == hi {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		s, err := trainer.Update(rows[lo:hi])
+		if err != nil {
+			return nil, nil, rl.Errorf(rl.Invalid, fmt.Sprintf("update %d, minibatch %d", spec.Update, i), "%w", err)
+		}
+		total.Add(s)
+		steps++
+		activity.RecordHeartbeat(ctx, Progress{What: "minibatches", Done: i + 1, Total: u.Minibatches})
+		if u.KLStop > 0 && s.KL > u.KLStop*float64(s.Tokens) {
+			break
+		}
+	}
+	m := metrics(total)
+	m["minibatches"] = float64(steps)
+	m["tokens"] = float64(batch.TrainedTokens())
+	return trainer, m, nil
+}
+
+// metrics are a step's or an update's statistics, by the token where that makes sense.
+func metrics(s nn.Stats) map[string]float64 {
+	n := float64(max(1, s.Tokens))
+	return map[string]float64{
+		"loss": s.Loss / n, "kl": s.KL / n, "entropy": s.Entropy / n, "grad_norm": s.GradNorm,
+		"clip_fraction": float64(s.ClippedLow+s.ClippedHigh) / n, "clip_low_fraction": float64(s.ClippedLow) / n, "clip_high_fraction": float64(s.ClippedHigh) / n,
+	}
+}

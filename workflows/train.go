@@ -1,0 +1,185 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/longhaul-rl/longhaul/activities"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// historyLimit is the number of events after which Train continues as new, between two updates.
+const historyLimit = 2000
+
+// TrainIn starts a run, or goes on with it: State is carried across continue-as-new.
+type TrainIn struct {
+	Run    rl.RunID `json:"run"`
+	Store  string   `json:"store"`
+	Config rl.Ref   `json:"config"`
+	Plan   Plan     `json:"plan"`
+	State  *State   `json:"state,omitempty"`
+}
+
+// State is all that Train knows from one update to the next.
+type State struct {
+	Logic   int             `json:"logic"`
+	Next    rl.UpdateNumber `json:"next"`           // the update to make
+	Base    *rl.Ref         `json:"base,omitempty"` // manifest to train from; its version samples
+	Current rl.UpdateNumber `json:"current"`        // update of Base
+	Best    *Best           `json:"best,omitempty"`
+	Scale   float64         `json:"scale"`   // of the learning rate
+	Retries int             `json:"retries"` // collapses gone back from
+	Seconds rl.Seconds      `json:"seconds"` // of the last finished update
+	Recent  []rl.Event      `json:"recent,omitempty"`
+	Untold  []rl.Event      `json:"untold,omitempty"` // not yet in an update's summary
+}
+
+// TrainOut is the finished run.
+type TrainOut struct {
+	Updates    int    `json:"updates"`
+	Checkpoint rl.Ref `json:"checkpoint"`
+}
+
+// Train makes a run's updates, from wherever the store says the run stands. One per run; its id is TrainID.
+func Train(ctx workflow.Context, in TrainIn) (TrainOut, error) {
+	t := train{in: in}
+	if in.State != nil {
+		t.State = *in.State
+	} else {
+		t.State = State{Logic: LogicVersion, Scale: 1}
+	}
+	t.status = Status{Run: in.Run, State: Running, Updates: in.Plan.Updates, Since: workflow.Now(ctx)}
+	if err := workflow.SetQueryHandler(ctx, StatusQuery, t.answer); err != nil {
+		return TrainOut{}, err
+	}
+	if t.Logic != LogicVersion {
+		return TrainOut{}, temporal.NewNonRetryableApplicationError(
+			fmt.Sprintf("the run was started under workflow logic %d, this binary has %d: finish it with the binary that started it", t.Logic, LogicVersion), string(rl.Conflict), nil)
+	}
+	out, err := t.run(ctx)
+	if err != nil && !workflow.IsContinueAsNewError(err) {
+		t.status.State = Failed
+		t.mark(ctx)
+	}
+	return out, err
+}
+
+type train struct {
+	State
+	in     TrainIn
+	status Status
+}
+
+func (t *train) run(ctx workflow.Context) (TrainOut, error) {
+	if t.in.State == nil {
+		if err := t.restore(ctx); err != nil {
+			return TrainOut{}, err
+		}
+	}
+	for int(t.Next) <= t.in.Plan.Updates {
+		t.mark(ctx)
+		if err := t.update(ctx); err != nil {
+			if activities.KindOf(err) != rl.Corrupt {
+				return TrainOut{}, err
+			}
+			if err := t.fallBack(ctx, err); err != nil {
+				return TrainOut{}, err
+			}
+			continue
+		}
+		if err := t.evaluate(ctx); err != nil {
+			return TrainOut{}, err
+		}
+		t.Next++
+		info := workflow.GetInfo(ctx)
+		if info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > historyLimit {
+			t.in.State = &t.State
+			return TrainOut{}, workflow.NewContinueAsNewError(ctx, Train, t.in)
+		}
+	}
+	t.status.State = Done
+	t.mark(ctx)
+	return TrainOut{Updates: t.in.Plan.Updates, Checkpoint: *t.Base}, nil
+}
+
+// restore finds where the run stands: after its newest whole checkpoint, or at the very beginning.
+func (t *train) restore(ctx workflow.Context) error {
+	t.stage(ctx, "Restore")
+	var found activities.RestoreOut
+	if err := workflow.ExecuteActivity(bookkeeping(ctx), stages.Restore, activities.RestoreIn{Stage: t.at(t.Next), EvalKey: t.in.Plan.EvalKey}).Get(ctx, &found); err != nil {
+		return err
+	}
+	t.tellSkipped(ctx, found)
+	if found.Manifest == nil {
+		return nil
+	}
+	t.Base, t.Current, t.Next = found.Manifest, found.Update, found.Update+1
+	if found.Best != nil {
+		t.Best = &Best{Manifest: *found.Best, Update: found.BestUpdate, Success: found.BestValue}
+	}
+	return nil
+}
+
+// fallBack answers corrupt bytes: the run goes on from the newest whole checkpoint before them. When that is the
+// one it stood on, something else is corrupt and nothing can be gone back to.
+func (t *train) fallBack(ctx workflow.Context, cause error) error {
+	was := t.Base
+	next := t.Next
+	if err := t.restore(ctx); err != nil {
+		return err
+	}
+	if was == nil || t.Base == nil || *t.Base == *was {
+		return cause
+	}
+	t.Next = next
+	return nil
+}
+
+func (t *train) tellSkipped(ctx workflow.Context, found activities.RestoreOut) {
+	for _, s := range found.Skipped {
+		t.tell(ctx, "checkpoint_fallback", fmt.Sprintf("%s; going on from update %d instead", s, found.Update))
+	}
+}
+
+// at is the stage's place in the store.
+func (t *train) at(n rl.UpdateNumber) activities.Stage {
+	return activities.Stage{Run: t.in.Run, Store: t.in.Store, Config: t.in.Config, Update: n}
+}
+
+// stage notes what is under way, for the query.
+func (t *train) stage(ctx workflow.Context, name string) {
+	t.status.Stage, t.status.Since = name, workflow.Now(ctx)
+}
+
+// tell records an event for people: in the query's answer at once, in the next update's summary for good.
+func (t *train) tell(ctx workflow.Context, kind, text string) {
+	e := rl.Event{Time: workflow.Now(ctx).UTC().Truncate(time.Second), Update: t.Next, Kind: kind, Text: text}
+	t.Untold = append(t.Untold, e)
+	t.Recent = append(t.Recent, e)
+	t.Recent = t.Recent[max(0, len(t.Recent)-eventsKept):]
+	workflow.GetLogger(ctx).Warn(text, "run", t.in.Run, "event", kind)
+}
+
+// mark writes the run's state where Temporal's lists show it.
+func (t *train) mark(ctx workflow.Context) {
+	n := min(int(t.Next), t.in.Plan.Updates)
+	err := workflow.UpsertTypedSearchAttributes(ctx,
+		RunAttribute.ValueSet(string(t.in.Run)), UpdateAttribute.ValueSet(int64(n)), StateAttribute.ValueSet(string(t.status.State)))
+	if err != nil {
+		workflow.GetLogger(ctx).Warn("search attributes not written", "error", err)
+	}
+}
+
+// answer is the status query.
+func (t *train) answer() (Status, error) {
+	s := t.status
+	s.Update = rl.UpdateNumber(min(int(t.Next), t.in.Plan.Updates))
+	s.Checkpoint, s.Best, s.Seconds, s.Events = t.Base, t.Best, t.Seconds, t.Recent
+	if t.Base != nil {
+		s.Version = rl.VersionOf(t.in.Run, t.Current)
+	}
+	return s, nil
+}

@@ -1,0 +1,152 @@
+package workflows
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/longhaul-rl/longhaul/activities"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// world plays the stages' part: it answers as the store would, and notes what Train asked for.
+type world struct {
+	env     *testsuite.TestWorkflowEnvironment
+	jobs    []activities.UpdatePolicyIn
+	success map[rl.UpdateNumber]float64 // of evaluations
+	corrupt map[rl.UpdateNumber]bool    // whose job finds its base damaged, once
+	promote []rl.UpdateNumber
+	events  []string
+}
+
+func manifest(n rl.UpdateNumber) rl.Ref { return rl.Ref{Key: fmt.Sprintf("ckpt/%d", n), SHA256: "x"} }
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	var s testsuite.WorkflowTestSuite
+	w := &world{env: s.NewTestWorkflowEnvironment(), success: map[rl.UpdateNumber]float64{}, corrupt: map[rl.UpdateNumber]bool{}}
+	w.env.SetTestTimeout(time.Minute)
+	w.env.RegisterWorkflow(Collect)
+	w.env.RegisterWorkflow(Evaluate)
+	restored := 0
+	w.env.OnActivity(stages.Restore, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.RestoreIn) (activities.RestoreOut, error) {
+		restored++
+		if restored == 1 {
+			return activities.RestoreOut{}, nil
+		}
+		m := manifest(in.Update - 2)
+		return activities.RestoreOut{Manifest: &m, Update: in.Update - 2, Skipped: []string{manifest(in.Update-1).Key + ": damaged"}}, nil
+	})
+	w.env.OnActivity(stages.SampleGroup, mock.Anything, mock.Anything).Return(activities.SampleGroupOut{Groups: 2}, nil)
+	w.env.OnActivity(stages.RunTrajectory, mock.Anything, mock.Anything).Return(activities.RunTrajectoryOut{}, nil)
+	w.env.OnActivity(stages.JudgeGroup, mock.Anything, mock.Anything).Return(activities.JudgeGroupOut{}, nil)
+	w.env.OnActivity(stages.ComputeAdvantages, mock.Anything, mock.Anything).Return(activities.ComputeAdvantagesOut{}, nil)
+	w.env.OnActivity(stages.UpdatePolicy, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.UpdatePolicyIn) (activities.UpdatePolicyOut, error) {
+		if w.corrupt[in.Update] {
+			delete(w.corrupt, in.Update)
+			return activities.UpdatePolicyOut{}, temporal.NewNonRetryableApplicationError("a chunk is damaged", string(rl.Corrupt), nil)
+		}
+		w.jobs = append(w.jobs, in)
+		return activities.UpdatePolicyOut{}, nil
+	})
+	w.env.OnActivity(stages.Checkpoint, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.CheckpointIn) (rl.Ref, error) {
+		return manifest(in.Update), nil
+	})
+	w.env.OnActivity(stages.Publish, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.PublishIn) (activities.PublishOut, error) {
+		for _, e := range in.Summary.Events {
+			w.events = append(w.events, fmt.Sprintf("%d %s", in.Update, e.Kind))
+		}
+		return activities.PublishOut{}, nil
+	})
+	w.env.OnActivity(stages.ScoreEvaluation, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.ScoreEvaluationIn) (activities.ScoreEvaluationOut, error) {
+		r := rl.Rate{Mean: w.success[in.Update]}
+		return activities.ScoreEvaluationOut{Greedy: r, Sampled: r}, nil
+	})
+	w.env.OnActivity(stages.Promote, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.PromoteIn) error {
+		w.promote = append(w.promote, in.Update)
+		return nil
+	})
+	return w
+}
+
+func (w *world) train(t *testing.T, p Plan) {
+	t.Helper()
+	p.Size, p.PerActivity, p.Promote, p.EpisodeTimeout = 2, 2, "success >= best - 0.01", time.Minute
+	w.env.ExecuteWorkflow(Train, TrainIn{Run: "r", Plan: p})
+	if err := w.env.GetWorkflowError(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) bases() (out []string) {
+	for _, j := range w.jobs {
+		base := "-"
+		if j.Base != nil {
+			base = j.Base.Key
+		}
+		out = append(out, fmt.Sprintf("%d<%s*%g", j.Update, base, j.Scale))
+	}
+	return out
+}
+
+// Each update trains from the one before; the first has no base.
+func TestEachUpdateTrainsFromTheLast(t *testing.T) {
+	w := newWorld(t)
+	w.train(t, Plan{Updates: 3})
+	want := []string{"0<-*1", "1<ckpt/0*1", "2<ckpt/1*1", "3<ckpt/2*1"}
+	if got := w.bases(); !slices.Equal(got, want) {
+		t.Fatalf("jobs %v, want %v", got, want)
+	}
+}
+
+// An evaluation below half of the best goes back to the best with half the learning rate, visibly, and at most
+// twice; the third collapse goes on.
+func TestCollapseGoesBackToTheBest(t *testing.T) {
+	w := newWorld(t)
+	w.success = map[rl.UpdateNumber]float64{0: .4, 1: .8, 2: .1, 3: .1, 4: .1, 5: .85}
+	w.train(t, Plan{Updates: 5, EvalEvery: 1, Collapse: .5, Retries: 2})
+	want := []string{"0<-*1", "1<ckpt/0*1", "2<ckpt/1*1", "3<ckpt/1*0.5", "4<ckpt/1*0.25", "5<ckpt/4*0.25"}
+	if got := w.bases(); !slices.Equal(got, want) {
+		t.Fatalf("jobs %v, want %v", got, want)
+	}
+	if want := []rl.UpdateNumber{0, 1, 5}; !slices.Equal(w.promote, want) {
+		t.Fatalf("promoted %v, want %v", w.promote, want)
+	}
+	if want := []string{"3 collapse", "4 collapse", "5 collapse"}; !slices.Equal(w.events, want) {
+		t.Fatalf("events %v, want %v", w.events, want)
+	}
+}
+
+// A damaged base: the run goes on from the checkpoint before it, says so, and keeps counting.
+func TestDamagedBaseFallsBack(t *testing.T) {
+	w := newWorld(t)
+	w.corrupt[3] = true
+	w.train(t, Plan{Updates: 4})
+	want := []string{"0<-*1", "1<ckpt/0*1", "2<ckpt/1*1", "3<ckpt/1*1", "4<ckpt/3*1"}
+	if got := w.bases(); !slices.Equal(got, want) {
+		t.Fatalf("jobs %v, want %v", got, want)
+	}
+	if want := []string{"3 checkpoint_fallback"}; !slices.Equal(w.events, want) {
+		t.Fatalf("events %v, want %v", w.events, want)
+	}
+}
+
+// A failure that no retry mends ends the run with the stage's own words.
+func TestRefusalEndsTheRun(t *testing.T) {
+	w := newWorld(t)
+	w.env.OnActivity(stages.RunTrajectory, mock.Anything, mock.Anything).Unset()
+	w.env.OnActivity(stages.RunTrajectory, mock.Anything, mock.Anything).Return(activities.RunTrajectoryOut{},
+		temporal.NewNonRetryableApplicationError("policy http://gpu:8000: 401 bad key", string(rl.Refused), nil))
+	w.env.ExecuteWorkflow(Train, TrainIn{Run: "r", Plan: Plan{Updates: 1, Size: 2, PerActivity: 1, EpisodeTimeout: time.Minute}})
+	err := w.env.GetWorkflowError()
+	if err == nil || !strings.Contains(err.Error(), "401 bad key") || activities.KindOf(err) != rl.Refused {
+		t.Fatalf("got %v (kind %q), want the refusal", err, activities.KindOf(err))
+	}
+}

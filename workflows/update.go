@@ -1,0 +1,92 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/longhaul-rl/longhaul/activities"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// update walks the line once: it makes version Next. Update 0 has no trajectories, its job makes the initial
+// policy.
+func (t *train) update(ctx workflow.Context) error {
+	s := rl.UpdateSummary{Version: rl.VersionOf(t.in.Run, t.Next)}
+	job := activities.UpdatePolicyIn{Stage: t.at(t.Next), Base: t.Base, Scale: t.Scale}
+	if t.Next > 0 {
+		if err := t.gather(ctx, &job, &s); err != nil {
+			return err
+		}
+	}
+	var updated activities.UpdatePolicyOut
+	if err := t.do(ctx, updating(ctx), "UpdatePolicy", stages.UpdatePolicy, job, &updated, &s.Seconds.Update); err != nil {
+		return err
+	}
+	s.LearningRate, s.Loss, s.Metrics = updated.LearningRate, updated.Metrics["loss"], updated.Metrics
+	if err := t.do(ctx, noBeat(ctx), "Checkpoint", stages.Checkpoint, activities.CheckpointIn{Stage: t.at(t.Next), Result: updated.Result, Base: t.Base}, &s.Checkpoint, &s.Seconds.Checkpoint); err != nil {
+		return err
+	}
+	s.Events = t.Untold
+	var published activities.PublishOut
+	if err := t.do(ctx, bookkeeping(ctx), "Publish", stages.Publish, activities.PublishIn{Stage: t.at(t.Next), Summary: s}, &published, &s.Seconds.Publish); err != nil {
+		return err
+	}
+	t.Base, t.Current, t.Untold, t.Seconds = &s.Checkpoint, t.Next, nil, s.Seconds
+	return nil
+}
+
+// gather samples the update's groups and turns them into a batch.
+func (t *train) gather(ctx workflow.Context, job *activities.UpdatePolicyIn, s *rl.UpdateSummary) error {
+	var sampled activities.SampleGroupOut
+	if err := t.do(ctx, noBeat(ctx), "SampleGroup", stages.SampleGroup, t.at(t.Next), &sampled, &s.Seconds.Sample); err != nil {
+		return err
+	}
+	got, err := t.collect(ctx, sampled)
+	if err != nil {
+		return err
+	}
+	s.Seconds.Rollout, s.Seconds.Judge = got.RolloutSeconds, got.JudgeSeconds
+	var batch activities.ComputeAdvantagesOut
+	in := activities.ComputeAdvantagesIn{Stage: t.at(t.Next), Tasks: sampled.Tasks, Current: t.Current}
+	if err := t.do(ctx, bookkeeping(ctx), "ComputeAdvantages", stages.ComputeAdvantages, in, &batch, &s.Seconds.Advantage); err != nil {
+		return err
+	}
+	s.Success, s.RewardMean, s.RewardStd = batch.Stats.Success, batch.Stats.RewardMean, batch.Stats.RewardStd
+	s.ZeroVarianceFraction, s.Tokens, s.Turns = batch.Stats.ZeroVarianceFraction, batch.Stats.Tokens, batch.Stats.Turns
+	job.Batch, job.Sequences, job.Tokens, job.TrainedTokens, job.Versions = &batch.Batch, batch.Sequences, batch.Tokens, batch.TrainedTokens, batch.Versions
+	return nil
+}
+
+// collect runs one Collect, or several side by side for an update of many groups.
+func (t *train) collect(ctx workflow.Context, sampled activities.SampleGroupOut) (all CollectOut, err error) {
+	t.stage(ctx, "Collect")
+	parts := (sampled.Groups + groupsPerCollect - 1) / groupsPerCollect
+	futures := make([]workflow.ChildWorkflowFuture, parts)
+	for p := range parts {
+		child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: CollectID(t.in.Run, t.Next, p, parts), TaskQueue: ControlQueue})
+		first := p * groupsPerCollect
+		futures[p] = workflow.ExecuteChildWorkflow(child, Collect, CollectIn{
+			Stage: t.at(t.Next), Tasks: sampled.Tasks, Version: rl.VersionOf(t.in.Run, t.Current),
+			First: first, Groups: min(groupsPerCollect, sampled.Groups-first),
+			Size: t.in.Plan.Size, PerActivity: t.in.Plan.PerActivity, EpisodeTimeout: t.in.Plan.EpisodeTimeout,
+		})
+	}
+	for _, f := range futures {
+		var out CollectOut
+		if err := f.Get(ctx, &out); err != nil {
+			return all, err
+		}
+		all.RolloutSeconds = max(all.RolloutSeconds, out.RolloutSeconds)
+		all.JudgeSeconds = max(all.JudgeSeconds, out.JudgeSeconds)
+	}
+	return all, nil
+}
+
+// do runs one stage and takes its wall time, in seconds, from the workflow's clock: queueing and Temporal's own
+// overhead are part of it.
+func (t *train) do(ctx, options workflow.Context, name string, stage, in, out any, seconds *float64) error {
+	t.stage(ctx, name)
+	began := workflow.Now(ctx)
+	err := workflow.ExecuteActivity(options, stage, in).Get(ctx, out)
+	*seconds = workflow.Now(ctx).Sub(began).Seconds()
+	return err
+}
