@@ -35,8 +35,17 @@ func refusing(status int, code string) http.Handler {
 	})
 }
 
-// hanging answers when the client has gone.
-var hanging = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+// hanging is there as long as the client is, and a little longer.
+var hanging = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	<-r.Context().Done()
+	time.Sleep(time.Second)
+})
+
+// halting leaves half a reply as soon as the client's time is over.
+var halting = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	w.Write([]byte(`{"choices":`))
+	<-r.Context().Done()
+})
 
 var looping = scripted(inTurn(says("", "echo", `{"text":"x"}`)))
 
@@ -50,7 +59,12 @@ func stuck(ctx context.Context, _ rl.ToolCall) (envs.Result, error) {
 const moment, long = 30 * time.Second, time.Hour
 
 func inBubble(t *testing.T, name string, test func(*testing.T)) {
-	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+	t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			test(t)
+			time.Sleep(moment) // the clock stops with the test, and hanging servers wait for it
+		})
+	})
 }
 
 func TestTruncatedEpisodesAreScored(t *testing.T) {
@@ -64,6 +78,7 @@ func TestTruncatedEpisodesAreScored(t *testing.T) {
 		"a full context":          {after(2, looping, refusing(400, "context_length_exceeded")), onStage(echo), rl.ContextLimit, 2, "x"},
 		"a full context at once":  {refusing(400, "context_length_exceeded"), onStage(echo), rl.ContextLimit, 0, "go"},
 		"time over in the policy": {after(2, looping, hanging), onStage(echo), rl.Timeout, 2, "x"},
+		"time over, half a reply": {after(2, looping, halting), onStage(echo), rl.Timeout, 2, "x"},
 		"time over in a tool":     {looping, onStage(stuck), rl.Timeout, 1, afterTheTime},
 	} {
 		inBubble(t, name, func(t *testing.T) {

@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/envs"
@@ -86,7 +85,8 @@ func (e *episode) envError(err error) error {
 	return rl.Errorf(rl.Unavailable, "environment "+e.Task.Env, "%w", err)
 }
 
-// overdue reports whether err came about because the episode's time was over.
+// overdue reports whether a policy call failed because the episode's time was over. That need not show in the error:
+// a server that notices first may leave half a reply.
 func overdue(live context.Context, err error) bool {
-	return live.Err() != nil && errors.Is(err, context.DeadlineExceeded)
+	return live.Err() != nil && rl.KindOf(err) == rl.Unavailable
 }

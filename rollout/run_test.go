@@ -99,6 +99,14 @@ func TestRunNeverReplaysGarbage(t *testing.T) {
 	}
 }
 
+func TestRunKeepsDigits(t *testing.T) {
+	env := onStage(echo)
+	mustRun(t, env, client(scripted(inTurn(says("", "end", `{"n": 12345678901234567890, "x": 1.0, "s": "1"}`)))), options())
+	if got := string(env.calls[0].Arguments); got != `{"n":12345678901234567890,"x":1.0,"s":"1"}` {
+		t.Error(got)
+	}
+}
+
 func TestRunStops(t *testing.T) {
 	for name, c := range map[string]struct {
 		script   []wireMessage
