@@ -63,7 +63,7 @@ func TestDefaultsFitWhatTheFileSays(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	cfg := Default("orders")
+	cfg := recipe("orders")
 	if err := Check(cfg, names); err != nil {
 		t.Fatalf("the default config: %v", err)
 	}
@@ -105,7 +105,7 @@ func TestKeysAreNeverRepeated(t *testing.T) {
 }
 
 func TestDiff(t *testing.T) {
-	a := Default("orders")
+	a := recipe("orders")
 	b := a
 	if d := Diff(a, b); d != nil {
 		t.Errorf("equal configs differ: %v", d)

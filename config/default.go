@@ -6,10 +6,19 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// Default is the config of a run in an environment, everything filled in: the recipe of the demo, on which the
+// Default is the config of a run in an environment, everything filled in; recipe says with what. Errors: Invalid when
+// no environment is named.
+func Default(env string) (rl.Config, error) {
+	if env == "" {
+		return rl.Config{}, rl.Errorf(rl.Invalid, "env.use", "no environment is named")
+	}
+	return recipe(env), nil
+}
+
+// recipe is the config of a run in an environment: the recipe of the demo, on which the
 // embedded policy learns `orders` reliably (docs/algorithms.md says what was tried). For another environment it is a
 // start to work from; nothing is shown to the policy there, since only `orders` has demonstrations.
-func Default(env string) rl.Config {
+func recipe(env string) rl.Config {
 	c := rl.Config{
 		Name: "run-1",
 		Env: rl.EnvConfig{

@@ -23,7 +23,7 @@ const MaxSize = 1 << 20
 const maxTokens = 5000
 
 // Parse reads a run.yaml; file is its name in messages. Keys that the file leaves out have the defaults of its
-// environment (Default), fitted to what the file does say (fit). The error is an *rl.Error of kind Invalid whose cause
+// environment (recipe), fitted to what the file does say (fit). The error is an *rl.Error of kind Invalid whose cause
 // is Problems: everything that is wrong, not only the first thing.
 func Parse(file string, src []byte, names Names) (rl.Config, error) {
 	d := &decoder{file: file, names: names, at: map[string]position{}, bad: map[string]bool{}}
@@ -31,7 +31,7 @@ func Parse(file string, src []byte, names Names) (rl.Config, error) {
 	if len(d.problems) > 0 {
 		return rl.Config{}, d.err()
 	}
-	cfg := Default(useOf(body))
+	cfg := recipe(useOf(body))
 	cfg.Name = ""
 	d.mapping(root, body, root.in(&cfg))
 	d.missing()

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // aConfig draws a config that Check accepts: any value of each key, then made to agree.
 func aConfig(t *rapid.T) rl.Config {
-	c := Default(rapid.SampledFrom(names.Envs).Draw(t, "env"))
+	c := recipe(rapid.SampledFrom(names.Envs).Draw(t, "env"))
 	if rapid.Bool().Draw(t, "served") {
 		c.Policy = rl.PolicyConfig{Use: "openai", URL: "http://" + rapid.StringMatching(`[a-z]{1,9}(:[0-9]{2,4})?(/[a-z0-9~%:'-]{0,9}){0,2}`).Draw(t, "host"), Model: "m"}
 		c.WarmUp.Max, c.Update.Use = 0, "local"
@@ -72,7 +72,7 @@ func TestCommentedReadsBack(t *testing.T) {
 	})
 }
 
-func TestCommentedGolden(t *testing.T) { golden(t, "testdata/run.yaml", Commented(Default("orders"))) }
+func TestCommentedGolden(t *testing.T) { golden(t, "testdata/run.yaml", Commented(recipe("orders"))) }
 func TestSchemaGolden(t *testing.T)    { golden(t, "testdata/schema.json", Schema(names)) }
 
 func golden(t *testing.T, path string, got []byte) {
@@ -118,11 +118,11 @@ func checkSchema(t tester, c rl.Config, want bool) {
 
 func TestSchemaRefusesWhatCheckRefuses(t *testing.T) {
 	for _, f := range leaves {
-		if f.unset(Default("orders")) {
+		if f.unset(recipe("orders")) {
 			continue
 		}
 		for _, spoil := range []float64{f.rule.min - 1, f.rule.max + 1} {
-			c := Default("orders")
+			c := recipe("orders")
 			switch v := f.in(&c); f.kind {
 			case number:
 				v.SetFloat(spoil)
@@ -188,7 +188,7 @@ func TestGarbageIsRefusedFast(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(string(Commented(Default("orders"))))
+	f.Add(string(Commented(recipe("orders"))))
 	for _, s := range []string{"", "name: a\nenv: {use: orders}", "name: a\nname: b", "a: &x [*x]", "? {a: b}\n: c", "%YAML 1.2\n---\na", "a: |\n  b\n", "\ufeffname: \"\\u00e9\"",
 		"env:\n- use", "group: {size: -1}\nsampling: {temperature: .inf, seed: 99999999999999999999}", "<<: *a", "a: !!binary x", "- - - -", "'", "a:\n\tb: 1"} {
 		f.Add(s)

@@ -118,7 +118,7 @@ func (f *field) required() bool {
 
 // standard is the key's default, nil where there is none.
 func (f *field) standard() any {
-	cfg := Default("orders")
+	cfg := recipe("orders")
 	if f.rule.required || f.unset(cfg) {
 		return nil
 	}

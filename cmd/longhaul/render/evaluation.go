@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -33,27 +32,13 @@ func Rate(r rl.Rate) string {
 // BeforeAfter compares the evaluations of the first and the last policy of a run, in a small table: greedy, sampled and
 // each kind of task (sampled). Intervals are 95 %.
 func BeforeAfter(before, after rl.Evaluation) string {
-	rows := [][3]string{
+	rows := [][]string{
 		{"held-out success", string(before.Version), string(after.Version)},
 		{"greedy", Rate(before.Greedy), Rate(after.Greedy)},
 		{"sampled", Rate(before.Sampled), Rate(after.Sampled)},
 	}
 	for _, kind := range slices.Sorted(maps.Keys(after.ByKind)) {
-		rows = append(rows, [3]string{"  " + clean(kind), Rate(before.ByKind[kind]), Rate(after.ByKind[kind])})
+		rows = append(rows, []string{"  " + kind, Rate(before.ByKind[kind]), Rate(after.ByKind[kind])})
 	}
-	return aligned(rows)
-}
-
-func aligned(rows [][3]string) string {
-	var w [2]int
-	for _, r := range rows {
-		for i := range w {
-			w[i] = max(w[i], columns(r[i]))
-		}
-	}
-	var b strings.Builder
-	for _, r := range rows {
-		b.WriteString(pad(r[0], w[0]) + "  " + pad(r[1], w[1]) + "  " + r[2] + "\n")
-	}
-	return b.String()
+	return Rows(rows)
 }

@@ -101,3 +101,25 @@ func pad(s string, w int) string { return s + strings.Repeat(" ", max(0, w-colum
 
 // left fills s with spaces on the left up to w columns.
 func left(s string, w int) string { return strings.Repeat(" ", max(0, w-columns(s))) + s }
+
+// Rows lays out a table: columns as wide as their widest cell, two spaces between them, the last one ragged.
+func Rows(rows [][]string) string {
+	var w []int
+	for _, r := range rows {
+		for i, cell := range r {
+			if i == len(w) {
+				w = append(w, 0)
+			}
+			w[i] = max(w[i], columns(clean(cell)))
+		}
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		line := ""
+		for i, cell := range r {
+			line += pad(clean(cell), w[i]) + "  "
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
