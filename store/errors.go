@@ -40,6 +40,9 @@ func (s *Store) failure(key string, err error) error {
 	if code == "NoSuchBucket" {
 		return rl.Errorf(rl.NotFound, at(key), "there is no bucket %q: create it, or name another in store", s.bucket)
 	}
+	if answer.HTTPStatusCode() == http.StatusNotFound {
+		message = "there is no such object"
+	}
 	e := rl.Errorf(kind(answer.HTTPStatusCode(), code), at(key), "%s (%d %s)", message, answer.HTTPStatusCode(), code)
 	if seconds, err := strconv.Atoi(answer.Response.Header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(seconds) * time.Second

@@ -102,8 +102,11 @@ func summaryForm(v *verification, key string, body []byte) error {
 	if err != nil {
 		return err
 	}
+	if err := checkSchema(key, s.Schema, rl.UpdateSummarySchema); err != nil {
+		return err
+	}
 	v.refer(key, &s.Checkpoint)
-	return checkSchema(key, s.Schema, rl.UpdateSummarySchema)
+	return nil
 }
 
 func evaluationForm(_ *verification, key string, body []byte) error {

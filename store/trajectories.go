@@ -12,8 +12,8 @@ import (
 
 // Limits of a stored trajectory: a small file that unpacks to a huge one is refused, not unpacked.
 const (
-	maxPacked   = 64 << 20  // bytes, compressed
-	maxUnpacked = 256 << 20 // bytes of JSON
+	maxPacked   = 32 << 20  // bytes, compressed
+	maxUnpacked = 128 << 20 // bytes of JSON: some five million tokens
 )
 
 // The compressor is shared: one thread and one level, so that equal trajectories are equal bytes.
@@ -39,7 +39,7 @@ func EncodeTrajectory(t *rl.Trajectory) ([]byte, error) {
 }
 
 // DecodeTrajectory reads the stored form; key names it in errors. Errors: Corrupt, also for bytes that unpack to
-// more than 256 MiB.
+// more than 128 MiB.
 func DecodeTrajectory(key string, b []byte) (*rl.Trajectory, error) {
 	if len(b) > maxPacked {
 		return nil, rl.Errorf(rl.Corrupt, at(key), "%d bytes are too many for a trajectory (at most %d)", len(b), maxPacked)

@@ -101,32 +101,36 @@ func (v *verification) job(ctx context.Context, job string) error {
 	if err == nil && SHA256(body) != job {
 		err = rl.Errorf(rl.Corrupt, at(key), "its sha256 is %s, which is not its name", short(SHA256(body)))
 	}
-	spec, decoded := decode[rl.UpdateSpec](key, body)
-	switch {
-	case err != nil: // whose it is cannot be told
+	var spec rl.UpdateSpec
+	if err == nil {
+		spec, err = decode[rl.UpdateSpec](key, body)
+	}
+	if err != nil { // whose it is cannot be told
 		v.fault(fault(key, err))
 		return nil
-	case decoded == nil && spec.Run != v.run:
-		return nil
-	case decoded != nil:
-		v.fault(fault(key, decoded))
+	}
+	if spec.Run != v.run {
 		return nil
 	}
 	v.count(key, body)
 	v.refer(key, &spec.Config, spec.Base, spec.Batch)
-	result := JobResultKey(job)
-	if _, err := v.store.Head(ctx, result); rl.KindOf(err) == rl.NotFound {
+	return v.result(ctx, job, spec)
+}
+
+func (v *verification) result(ctx context.Context, job string, spec rl.UpdateSpec) error {
+	key := JobResultKey(job)
+	if _, err := v.store.Head(ctx, key); rl.KindOf(err) == rl.NotFound {
 		return nil // not done yet
 	}
-	return v.read(ctx, result, func(body []byte) error {
-		r, err := decode[rl.UpdateResult](result, body)
+	return v.read(ctx, key, func(body []byte) error {
+		r, err := decode[rl.UpdateResult](key, body)
 		if err != nil {
 			return err
 		}
 		if r.Spec != job || r.TokensConsumed != spec.TrainedTokens {
-			return rl.Errorf(rl.Corrupt, at(result), "it is for spec %s and %d tokens, not %s and %d", short(r.Spec), r.TokensConsumed, short(job), spec.TrainedTokens)
+			return rl.Errorf(rl.Corrupt, at(key), "it is for spec %s and %d tokens, not %s and %d", short(r.Spec), r.TokensConsumed, short(job), spec.TrainedTokens)
 		}
-		v.need(result, r.Files)
-		return checkSchema(result, r.Schema, rl.UpdateResultSchema)
+		v.need(key, r.Files)
+		return checkSchema(key, r.Schema, rl.UpdateResultSchema)
 	})
 }
