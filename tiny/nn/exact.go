@@ -25,7 +25,7 @@ func exp64(x float64) float64 {
 	for n := 14.0; n >= 1; n-- {
 		sum = 1 + float64(float64(sum*r)/n)
 	}
-	return sum * math.Float64frombits(uint64(1023+int64(k))<<52)
+	return float64(sum * math.Float64frombits(uint64(1023+int64(k))<<52))
 }
 
 // log64 is the natural logarithm of a positive normal number, absolute error about 1e-16: with x = 2^k * f,
@@ -36,7 +36,7 @@ func log64(x float64) float64 {
 	}
 	f, k := math.Frexp(x)
 	if f < math.Sqrt2/2 {
-		f, k = f*2, k-1
+		f, k = f+f, k-1
 	}
 	s := (f - 1) / (f + 1)
 	s2 := float64(s * s)
@@ -52,9 +52,9 @@ func power(x float64, n int) float64 {
 	p := 1.0
 	for ; n > 0; n >>= 1 {
 		if n&1 == 1 {
-			p *= x
+			p = float64(p * x)
 		}
-		x *= x
+		x = float64(x * x)
 	}
 	return p
 }
@@ -64,8 +64,8 @@ func sinCos(a float64) (sin, cos float64) {
 	a2 := float64(a * a)
 	sin, cos = 1, 1
 	for n := 20.0; n >= 2; n -= 2 {
-		cos = 1 - float64(float64(cos*a2)/(n*(n-1)))
-		sin = 1 - float64(float64(sin*a2)/(n*(n+1)))
+		cos = 1 - float64(float64(cos*a2)/float64(n*(n-1)))
+		sin = 1 - float64(float64(sin*a2)/float64(n*(n+1)))
 	}
-	return a * sin, cos
+	return float64(a * sin), cos
 }

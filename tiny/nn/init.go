@@ -13,7 +13,7 @@ func New(c Config, seed int64) *Model {
 	}
 	m := blank(c)
 	r := rand.New(rand.NewPCG(uint64(seed), 0x6e6e)) // the second word sets this use apart
-	depth := math.Sqrt(2 * float64(c.L))             // residual branches add up over 2L blocks (GPT-2's scaling)
+	depth := math.Sqrt(float64(2 * c.L))             // residual branches add up over 2L blocks (GPT-2's scaling)
 	wide, hidden := 1/math.Sqrt(float64(c.D)), 1/math.Sqrt(float64(c.F))
 	fill(r, m.embed, 0.05)
 	ones(m.norm)

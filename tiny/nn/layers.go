@@ -51,7 +51,7 @@ func rotary(positions int) (cos, sin []float32) {
 			cos[t*half+i], sin[t*half+i] = float32(c), float32(s)
 			c, s = float64(c*c1)-float64(s*s1), float64(s*c1)+float64(c*s1)
 		}
-		step *= ratio
+		step = float64(step * ratio)
 	}
 	return cos, sin
 }

@@ -27,7 +27,7 @@ func Draw(logits []float32, temperature, u float64, scratch *[]float32) (int32, 
 	}
 	choice := best
 	if temperature != 0 {
-		left := u * float64(d.sum)
+		left := float64(u * float64(d.sum))
 		for i, v := range p {
 			if left -= float64(v); left < 0 {
 				choice = i
