@@ -104,6 +104,23 @@ func TestOrdersAreBusyByTaskAndNumber(t *testing.T) {
 	}
 }
 
+// Tasks never change: results of different days, machines and Go releases are about the same orders.
+func TestOrdersAreDrawnForGood(t *testing.T) {
+	for split, want := range map[rl.Split]string{
+		rl.Train:  "29 > Cork 1, 29 > L2, L2 > Cork 1; fragile false; b..bb.b.........b..b",
+		rl.Eval:   "00 > Rome 3, 00 > L6, L6 > Rome 3; fragile true; ...b...b............",
+		rl.WarmUp: "08 > Bonn 9, 08 > J8, J8 > Bonn 9; fragile false; ....................",
+	} {
+		o, calls := orderOf(split, 0), ""
+		for call := range 20 {
+			calls += map[bool]string{true: "b", false: "."}[o.busy(call+1)]
+		}
+		if got := fmt.Sprintf("%s; fragile %v; %s", strings.Join(o.facts(), ", "), o.fragile, calls); got != want {
+			t.Errorf("%s: %s, not %s", split, got, want)
+		}
+	}
+}
+
 func TestOrdersOfASplit(t *testing.T) {
 	for split, want := range map[rl.Split]map[string]float64{
 		rl.Train: {"fragile": .6, "chain": .4 * 2 / 3, "one_hop": .4 / 3}, rl.Eval: {"fragile": .6, "chain": .4 * 2 / 3, "one_hop": .4 / 3}, rl.WarmUp: {"one_hop": 1},

@@ -15,7 +15,7 @@ import (
 	"github.com/longhaul-rl/longhaul/tiny/nn"
 )
 
-// taught is a small embedded policy after a minute part of the demo's warm-up: it has the form of calls, and little
+// taught is a small embedded policy after a small part of the demo's warm-up: it has the form of calls, and little
 // else.
 var taught = sync.OnceValue(func() *nn.Model {
 	m := nn.New(nn.Config{V: tiny.Vocab, D: 32, L: 1, F: 64, Ctx: 160}, 1)
