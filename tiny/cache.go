@@ -114,7 +114,7 @@ func (c *caches) remove(at *list.Element) {
 }
 
 // seqBytes is the memory of a cache.
-func seqBytes(c nn.Config) int { return 2 * 4 * c.L * c.D * (c.Ctx + 31) / 32 * 32 }
+func seqBytes(c nn.Config) int { return 2 * 4 * c.L * c.D * ((c.Ctx + 31) / 32 * 32) }
 
 // hashStart and hashNext are FNV-1a over token ids (G. Fowler, L. C. Noll, K.-P. Vo), a whole id at a time.
 const hashStart = 14695981039346656037

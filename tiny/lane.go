@@ -107,19 +107,22 @@ func (l *lane) step() {
 		l.forward(m)
 	}
 	l.live = slices.DeleteFunc(l.live, func(j *job) bool {
-		switch {
-		case j.ctx.Err() != nil:
-			j.finish(j.ctx.Err())
-		case len(j.out) > 0 && (j.out[len(j.out)-1] == tokenEnd || len(j.out) == j.most):
-			j.finish(nil)
-		default:
+		err := j.ctx.Err()
+		if err == nil && !j.complete() {
 			return false
 		}
+		// The cache is there before the answer is: the conversation's next turn may come at once.
 		held := slices.Concat(j.prompt, j.out)[:j.seq.N]
 		l.caches.give(j.model, held, j.seq)
 		l.queue.left()
+		j.finish(err)
 		return true
 	})
+}
+
+func (j *job) complete() bool {
+	n := len(j.out)
+	return n > 0 && (j.out[n-1] == tokenEnd || n == j.most)
 }
 
 // forward is a step of the requests that one model serves.

@@ -31,6 +31,7 @@ func fma32(x, y, z float32) float32 {
 // fmaOdd is fma32 by rounding to odd: the float64 sum's exact error (Knuth's TwoSum) says whether the sum was
 // rounded; if it was and its last bit is even, the neighbour on the error's side is taken. What is then rounded
 // to float32 is right, as 53 >= 24+2 (S. Boldo, G. Melquiond, Emulation of FMA and correctly rounded sums, 2008).
+// Whether the compiler fuses the product into a sum makes no difference here: it is exact.
 func fmaOdd(x, y, z float32) float32 {
 	p, c := float64(x)*float64(y), float64(z)
 	s := p + c

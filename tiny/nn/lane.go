@@ -43,15 +43,15 @@ func (l *lane) step(t *tape, e *Example, loss Loss, temperature, tokens float64)
 	s.Entropy = seen.entropy
 	l.Stats.Add(s)
 	v := t.m.V
-	for i, p := range at {
+	for i, position := range at {
 		// d logProb(target) / d logit_j = scale * ([j is target] - p_j)
 		c := float32(grad[i] / tokens * float64(seen.dist[i].scale))
 		k := float32(-c / seen.dist[i].sum)
 		d := t.logits[i*v : (i+1)*v]
-		for j, e := range t.probs[i*v : (i+1)*v] {
-			d[j] = float32(e * k)
+		for j, p := range t.probs[i*v : (i+1)*v] {
+			d[j] = float32(p * k)
 		}
-		d[e.Tokens[p]] += c
+		d[e.Tokens[position]] += c
 	}
 	t.backward(l, e.Tokens, at)
 }
@@ -76,9 +76,9 @@ func (t *tape) head(e *Example, at []int, temperature float64) headed {
 	h := headed{dist: make([]distribution, n)}
 	h.Row = Row{New: make([]float64, n), Old: make([]float64, n), Advantages: make([]float64, n), Mask: make([]bool, n)}
 	for i, p := range at {
-		row, e2 := logits[i*v:(i+1)*v], probs[i*v:(i+1)*v]
-		h.dist[i] = distribute(e2, row, temperature)
-		h.entropy += h.dist[i].entropy(e2, row)
+		row, unscaled := logits[i*v:(i+1)*v], probs[i*v:(i+1)*v]
+		h.dist[i] = distribute(unscaled, row, temperature)
+		h.entropy += h.dist[i].entropy(unscaled, row)
 		h.Mask[i], h.New[i] = true, float64(h.dist[i].logProb(row[e.Tokens[p]]))
 		if !e.SFT {
 			h.Old[i], h.Advantages[i] = float64(e.LogProbs[p]), float64(e.Advantages[p])

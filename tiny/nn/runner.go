@@ -2,7 +2,7 @@ package nn
 
 import "github.com/longhaul-rl/longhaul/tiny/kern"
 
-// Seq is the key-value cache of one sequence of up to Ctx tokens, whatever model made it.
+// Seq is the key-value cache of one sequence of up to Ctx tokens. It belongs to the weights it was filled with.
 type Seq struct {
 	// N is the number of tokens in the cache. Setting it lower drops the tail.
 	N int
@@ -83,7 +83,7 @@ func (m *Model) lookUp(x []float32, toks ...[]int32) {
 // attend adds n positions to the cache of layer l and writes what they attend to: qkv [n, 3D] -> att [n, D].
 func (r *Runner) attend(l int, s *Seq, att, qkv []float32, n int) {
 	m := r.m
-	d, block := m.D, roundUp(m.Ctx, 32)*headSize
+	d, wide := m.D, roundUp(m.Ctx, 32) // the head at column h has its cache at h*wide
 	keys, values := s.keys[l], s.values[l]
 	for i := range n {
 		at := s.N + i
@@ -92,20 +92,20 @@ func (r *Runner) attend(l int, s *Seq, att, qkv []float32, n int) {
 			q, k, v := row[:headSize], row[d:d+headSize], row[2*d:]
 			m.rotate(q, at)
 			m.rotate(k, at)
-			panel := keys[h/headSize*block+at/32*32*headSize+at%32:]
+			panel := keys[h*wide+at/32*32*headSize+at%32:]
 			for c, x := range k {
 				panel[c*32] = x
 			}
-			copy(values[h/headSize*block+at*headSize:], v)
+			copy(values[h*wide+at*headSize:], v)
 		}
 	}
-	score := grow(&r.score, 2*block/headSize)
-	p := score[block/headSize:]
+	score := grow(&r.score, 2*wide)
+	p := score[wide:]
 	for i := range n {
 		seen := s.N + i + 1
 		for h := 0; h < d; h += headSize {
-			k := kern.Panels{K: headSize, N: roundUp(seen, 32), Rows: headSize, Data: keys[h/headSize*block:]}
-			v := kern.Panels{K: seen, N: headSize, Rows: seen, Data: values[h/headSize*block:]}
+			k := kern.Panels{K: headSize, N: roundUp(seen, 32), Rows: headSize, Data: keys[h*wide:]}
+			v := kern.Panels{K: seen, N: headSize, Rows: seen, Data: values[h*wide:]}
 			kern.Gemm(rows(score, 0), rows(qkv[i*3*d+h:], 0), 1, &k, false)
 			softmax(p, score, seen)
 			kern.Gemm(rows(att[i*d+h:], 0), rows(p, 0), 1, &v, false)
