@@ -38,7 +38,7 @@ func fmaOdd(x, y, z float32) float32 {
 	up := s - p
 	lost := (p - (s - up)) + (c - up)
 	u := math.Float64bits(s)
-	if lost != 0 && u&1 == 0 {
+	if lost-lost == 0 && lost != 0 && u&1 == 0 { // an infinite sum loses NaN
 		if (lost > 0) == (s > 0) {
 			u++
 		} else {

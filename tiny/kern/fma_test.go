@@ -24,6 +24,7 @@ func exactFMA(x, y, z float32) float32 {
 }
 
 func TestFMA(t *testing.T) {
+	inf := float32(math.Inf(1))
 	for _, c := range []struct {
 		why     string
 		x, y, z float32
@@ -36,6 +37,10 @@ func TestFMA(t *testing.T) {
 		{"subnormal above tie", 3e-45, 0.5000001, 1.4e-45},
 		{"underflow", 1e-30, 1e-30, 0},
 		{"overflow", math.MaxFloat32, 2, 0},
+		{"overflow by rounding", math.MaxFloat32, 1, 1e31},
+		{"infinite", inf, 2, 1},
+		{"minus infinite", inf, -2, 1},
+		{"minus infinite sum", 1, 1, -inf},
 	} {
 		if got, want := fma32(c.x, c.y, c.z), exactFMA(c.x, c.y, c.z); got != want {
 			t.Errorf("%s: %g*%g+%g = %g, want %g", c.why, c.x, c.y, c.z, got, want)
