@@ -25,9 +25,6 @@ const (
 // ModelFiles are the files that DecodeModel reads.
 var ModelFiles = []string{WeightsFile, ConfigFile, TokenizerFile}
 
-// maxContext bounds what a config.json can make a process allocate per sequence, in tokens.
-const maxContext = 1 << 16
-
 // EncodeFiles writes a policy and the state of its optimiser: files by name, and what each of them is, for the
 // manifest's formats. Equal weights and states give equal bytes. It fails on a model of another vocabulary.
 func EncodeFiles(t *nn.Trainer) (files map[string][]byte, formats map[string]string, err error) {
@@ -139,9 +136,6 @@ func shape(c nn.Config) error {
 	}
 	if c.V != Vocab {
 		return fmt.Errorf("vocab_size is %d, the tokenizer's %d", c.V, Vocab)
-	}
-	if c.Ctx > maxContext {
-		return fmt.Errorf("max_position_embeddings is %d, at most %d", c.Ctx, maxContext)
 	}
 	return nil
 }
