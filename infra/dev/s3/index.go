@@ -73,12 +73,9 @@ func entryIn(tx *bolt.Tx, bucket, key string) (e entry, ok bool) {
 
 // layout creates the root of an empty index and refuses one of another layout.
 func layout(tx *bolt.Tx) error {
-	for name, _ := tx.Cursor().First(); name != nil; {
-		if string(name) != string(root) {
-			return fmt.Errorf("the index has layout %q; this longhaul reads %q", name, root)
-		}
-		return nil
+	if name, _ := tx.Cursor().First(); name != nil && string(name) != string(root) {
+		return fmt.Errorf("the index has layout %q; this longhaul reads %q", name, root)
 	}
-	_, err := tx.CreateBucket(root)
+	_, err := tx.CreateBucketIfNotExists(root)
 	return err
 }
