@@ -50,8 +50,8 @@ func (s *Store) FindCheckpoint(ctx context.Context, run rl.RunID, n rl.UpdateNum
 
 // checkManifest tells a manifest from some other JSON.
 func checkManifest(key string, c rl.Checkpoint) error {
-	if c.Schema != rl.CheckpointSchema {
-		return rl.Errorf(rl.Corrupt, at(key), "its schema is %q, not %q", c.Schema, rl.CheckpointSchema)
+	if err := checkSchema(key, c.Schema, rl.CheckpointSchema); err != nil {
+		return err
 	}
 	if CheckpointKey(c.Run, c.Update) != key {
 		return rl.Errorf(rl.Corrupt, at(key), "it is the manifest of update %d of run %q", c.Update, c.Run)
