@@ -1,0 +1,67 @@
+# longhaul: what can be made here. `make` alone prints this list.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash -o pipefail
+GO ?= go
+export GO
+
+FUZZTIME ?= 20s
+SEEDS ?= 101-110
+# The checkers are no dependencies of the module: each is built at its pinned version when it is run.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## builds, then trains an agent from end to end and shows what it learnt; again = goes on (ARGS=--fresh starts over)
+	@./bin/longhaul demo $(ARGS)
+
+.PHONY: build
+build: ## compiles ./bin/longhaul (minutes the first time, with progress; seconds later)
+	@scripts/build.sh bin/longhaul ./cmd/longhaul
+
+.PHONY: test
+test: build ## all tests with the real parts (cold about 20 minutes on 2 cores, warm about 5)
+	@echo "testing every package; a line as each is done"
+	@$(GO) test -timeout 20m ./...
+
+# Left out are the tests of the arithmetic kernels and of the network: they are long loops over slices that no two
+# goroutines share, and many times slower under the detector. Their code is instrumented all the same where the
+# embedded policy and the activities use it, with several lanes at once.
+.PHONY: race
+race: ## the tests under the race detector, those of the arithmetic excepted (compiles everything once more)
+	@echo "testing under the race detector; compiling for it takes minutes the first time"
+	@$(GO) test -race -timeout 30m $$($(GO) list ./... | grep -v -e /tiny/kern -e /tiny/nn)
+
+.PHONY: check
+check: ## formatting, vet, staticcheck, workflowcheck, the house's own rules, replay of recorded histories
+	@echo "gofmt" && bad=$$(gofmt -l $$(git ls-files '*.go')) && if [ -n "$$bad" ]; then echo "gofmt -w these: $$bad"; exit 1; fi
+	@echo "go vet" && $(GO) vet ./...
+	@echo "staticcheck" && $(GO) run $(STATICCHECK) ./...
+	@echo "workflowcheck: nothing that replay could not repeat" && $(GO) run $(WORKFLOWCHECK) ./workflows/...
+	@echo "imports, comments, links" && $(GO) test -count=1 .
+	@echo "recorded histories" && $(GO) test -count=1 -run Replay ./workflows
+	@echo "go mod verify" && $(GO) mod verify
+
+.PHONY: bench
+bench: build ## measures this machine, as ratios of things measured side by side
+	@./bin/longhaul bench $(ARGS)
+
+.PHONY: crash
+crash: ## the tests that kill, crash and resume, one by one
+	@$(GO) test -run 'Kill|Crash|Resume' -count=1 -v ./... | grep -v -e 'no test files' -e 'no tests to run'
+
+.PHONY: results
+results: build ## trains the demo on ten seeds that the recipe has not seen (SEEDS=101-110) and keeps the table
+	@$(GO) run scripts/results.go -seeds $(SEEDS)
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (20s)
+	@scripts/fuzz.sh $(FUZZTIME)
+
+.PHONY: requirements
+requirements: ## pins what .ci/run installs for the tests that need Python (needs uv)
+	@cd .ci && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --no-annotate --no-header requirements.in -o requirements.txt
