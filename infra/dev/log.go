@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime"
 	"sync/atomic"
 
 	"go.temporal.io/server/common/log"
@@ -25,12 +24,14 @@ type serverLog struct {
 	fatal *fatal
 }
 
-// fatal is how the server's wish to end the process is met: during start it becomes Start's error.
+// fatal is how the server's wish to end the process is met: while it starts by an error, later by an exit.
 type fatal struct {
 	up   atomic.Bool
-	why  atomic.Pointer[string]
-	exit func(why string) // ends the process; called once the server is up
+	exit func(why string)
 }
+
+// startFailure is the panic that carries a fatal fault of the start out to runServer.
+type startFailure string
 
 var (
 	_ log.Logger      = serverLog{}
@@ -61,32 +62,20 @@ func newServerLog(w io.Writer, exit func(why string)) serverLog {
 // mute drops what follows: a server that stops logs a dozen harmless warnings.
 func (s serverLog) mute() { s.level.Set(slog.LevelError + 1) }
 
-// SLog is where the server's own frameworks write.
-func (s serverLog) SLog() *slog.Logger { return s.out }
-
-// Debug and the next ones are the server's levels.
-func (s serverLog) Debug(m string, t ...tag.Tag) { s.emit(slog.LevelDebug, m, t) }
-
-// Info is above Debug.
-func (s serverLog) Info(m string, t ...tag.Tag) { s.emit(slog.LevelInfo, m, t) }
-
-// Warn is the first level kept.
-func (s serverLog) Warn(m string, t ...tag.Tag) { s.emit(slog.LevelWarn, m, t) }
-
-// Error is above Warn.
-func (s serverLog) Error(m string, t ...tag.Tag) { s.emit(slog.LevelError, m, t) }
-
-// DPanic panics in the server's own development builds only.
+func (s serverLog) SLog() *slog.Logger            { return s.out }
+func (s serverLog) Debug(m string, t ...tag.Tag)  { s.emit(slog.LevelDebug, m, t) }
+func (s serverLog) Info(m string, t ...tag.Tag)   { s.emit(slog.LevelInfo, m, t) }
+func (s serverLog) Warn(m string, t ...tag.Tag)   { s.emit(slog.LevelWarn, m, t) }
+func (s serverLog) Error(m string, t ...tag.Tag)  { s.emit(slog.LevelError, m, t) }
 func (s serverLog) DPanic(m string, t ...tag.Tag) { s.emit(slog.LevelError, m, t) }
 
-// Panic logs and panics, as the server expects.
 func (s serverLog) Panic(m string, t ...tag.Tag) {
 	s.emit(slog.LevelError, m, t)
 	panic(m)
 }
 
-// Fatal ends the calling goroutine while the server starts, and the process later on: a server that lost
-// one of its services would leave runs hanging, a restarted process goes on with them.
+// Fatal ends the start of the server, and once it is up the process: a server that lost one of its services
+// would leave runs hanging, and a restarted process goes on with them.
 func (s serverLog) Fatal(m string, t ...tag.Tag) {
 	s.emit(slog.LevelError, m, t)
 	for _, v := range t {
@@ -95,8 +84,7 @@ func (s serverLog) Fatal(m string, t ...tag.Tag) {
 	if s.fatal.up.Load() {
 		s.fatal.exit(m)
 	}
-	s.fatal.why.CompareAndSwap(nil, &m)
-	runtime.Goexit()
+	panic(startFailure(m))
 }
 
 func (s serverLog) emit(level slog.Level, msg string, tags []tag.Tag) {

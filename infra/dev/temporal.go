@@ -72,7 +72,7 @@ func (d *Dev) startTemporal() error {
 	log := newServerLog(file, d.die)
 	srv, err := runServer(cfg, hosts, log)
 	if err != nil {
-		return errors.Join(fmt.Errorf("Temporal server (more in %s): %w", at(d.dir, logFile), err), file.Close())
+		return errors.Join(fmt.Errorf("the Temporal server (more in %s): %w", at(d.dir, logFile), err), file.Close())
 	}
 	d.process.Temporal = addr(port)
 	d.stops = append(d.stops, func() error {
@@ -88,40 +88,40 @@ func (d *Dev) die(why string) {
 	os.Exit(1)
 }
 
-// runServer returns once all services answer. The server reports some faults of its start, a port that is
-// taken say, by ending the process: here that ends a goroutine and becomes an error.
+// runServer returns once all services answer. The server means to end the process at some faults of its start, a
+// port that is taken say: here they become errors.
 func runServer(cfg *config.Config, hosts map[primitives.ServiceName]static.Hosts, log serverLog) (srv temporal.Server, err error) {
+	defer func() {
+		if why := recover(); why != nil {
+			fault, ok := why.(startFailure)
+			if !ok {
+				panic(why)
+			}
+			err = errors.New(string(fault))
+		}
+	}()
 	authorizer, err := authorization.GetAuthorizerFromConfig(&cfg.Global.Authorization)
 	if err != nil {
 		return nil, err
 	}
-	err = errors.New("its start was abandoned")
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		srv, err = temporal.NewServer(
-			temporal.WithConfig(cfg),
-			temporal.ForServices(temporal.DefaultServices),
-			temporal.WithStaticHosts(hosts), // no gossip
-			temporal.WithLogger(log),
-			temporal.WithAuthorizer(authorizer),
-			temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return authorization.NewNoopClaimMapper() }),
-			temporal.WithDynamicConfigClient(settings()),
-		)
-		if err == nil {
-			err = srv.Start()
-		}
-	}()
-	<-done
-	if why := log.fatal.why.Load(); why != nil {
-		err = errors.New(*why)
+	srv, err = temporal.NewServer(
+		temporal.WithConfig(cfg),
+		temporal.ForServices(temporal.DefaultServices),
+		temporal.WithStaticHosts(hosts), // no gossip
+		temporal.WithLogger(log),
+		temporal.WithAuthorizer(authorizer),
+		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return authorization.NewNoopClaimMapper() }),
+		temporal.WithDynamicConfigClient(settings()),
+	)
+	if err != nil {
+		return nil, err
 	}
-	if err != nil && srv != nil {
+	if err := srv.Start(); err != nil {
 		log.mute()
-		err = errors.Join(err, srv.Stop())
+		return nil, errors.Join(err, srv.Stop())
 	}
-	log.fatal.up.Store(err == nil)
-	return srv, err
+	log.fatal.up.Store(true)
+	return srv, nil
 }
 
 // serverConfig describes one host with one shard on loopback, without archival, authentication or metrics.

@@ -34,7 +34,7 @@ func (d *Dev) startUI(ctx context.Context) error {
 		return nil
 	})
 	if err := answers(ctx, url(port)+"/healthz", ended); err != nil {
-		return fmt.Errorf("Temporal web UI on %s: %w", url(port), err)
+		return fmt.Errorf("the Temporal web UI on %s: %w", url(port), err)
 	}
 	d.process.TemporalUI = url(port)
 	return nil
