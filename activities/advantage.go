@@ -54,7 +54,7 @@ func (a *Activities) computeAdvantages(ctx context.Context, in ComputeAdvantages
 			return out, err
 		}
 	}
-	batch, ledger, stats, err := advantage.Assemble(in.Run, in.Current, groups, scores, cfg)
+	batch, ledger, stats, err := advantage.Assemble(in.Run, in.Current+1, groups, scores, cfg)
 	if err != nil {
 		return out, err
 	}

@@ -64,6 +64,16 @@ func (a *Activities) updatePolicy(ctx context.Context, in UpdatePolicyIn) (out U
 	if err != nil {
 		return out, err
 	}
+	if ok { // its files may have been damaged since: then the work is done again, which mends them
+		switch err := st.CheckFiles(ctx, result.Files); rl.KindOf(err) {
+		case rl.Corrupt, rl.NotFound:
+			ok = false
+		default:
+			if err != nil {
+				return out, err
+			}
+		}
+	}
 	if !ok {
 		if result, err = a.train(ctx, st, cfg, spec); err != nil {
 			return out, err

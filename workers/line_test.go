@@ -3,7 +3,7 @@ package workers_test
 import (
 	"context"
 	"log/slog"
-	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,44 +15,71 @@ import (
 	"github.com/longhaul-rl/longhaul/infra/dev"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
+	"github.com/longhaul-rl/longhaul/tiny"
 	"github.com/longhaul-rl/longhaul/workers"
 	"github.com/longhaul-rl/longhaul/workflows"
 )
 
 // line is everything a run needs, in this process, on the real embedded servers.
 type line struct {
-	dev    *dev.Dev
-	client client.Client
-	store  *store.Store
-	uri    string
-	work   *workers.Workers
+	dev       *dev.Dev // nil when the servers are separate processes
+	client    client.Client
+	namespace string
+	openStore func(context.Context, string) (*store.Store, error)
+	store     *store.Store
+	uri       string
+	work      *workers.Workers
+	stop      func() error
 }
 
 // open starts the embedded parts on dir and a worker with so many threads.
 func open(t *testing.T, dir string, threads int) *line {
+	t.Helper()
+	l := start(t, dir)
+	l.workOn(t, threads)
+	return l
+}
+
+// start starts the embedded parts alone.
+func start(t *testing.T, dir string) *line {
 	t.Helper()
 	d, err := dev.Start(t.Context(), dev.Options{Dir: dir, Temporal: true, S3: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := d.Process()
-	l := &line{dev: d, uri: "s3://" + dev.Bucket}
+	l := &line{dev: d, uri: "s3://" + dev.Bucket, namespace: dev.Namespace, stop: d.Stop}
 	t.Cleanup(l.close)
-	l.client, err = client.Dial(client.Options{HostPort: p.Temporal, Namespace: dev.Namespace, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	openStore := func(ctx context.Context, uri string) (*store.Store, error) {
+	l.dial(t, p.Temporal)
+	l.openStore = func(ctx context.Context, uri string) (*store.Store, error) {
 		return store.Open(ctx, uri, store.Options{Endpoint: p.S3, AccessKey: p.AccessKey, SecretKey: p.SecretKey, Transport: d.S3Transport()})
 	}
-	if l.store, err = openStore(t.Context(), l.uri); err != nil {
-		t.Fatal(err)
-	}
-	l.work, err = workers.Start(workers.Options{Client: l.client, Activities: &activities.Activities{OpenStore: openStore, Threads: threads}})
-	if err != nil {
+	if l.store, err = l.openStore(t.Context(), l.uri); err != nil {
 		t.Fatal(err)
 	}
 	return l
+}
+
+func (l *line) dial(t *testing.T, address string) {
+	t.Helper()
+	var err error
+	l.client, err = client.Dial(client.Options{HostPort: address, Namespace: l.namespace, Identity: "longhaul", Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// workOn starts the workers.
+func (l *line) workOn(t *testing.T, threads int) {
+	t.Helper()
+	if err := workers.Prepare(t.Context(), l.client, l.namespace); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	l.work, err = workers.Start(workers.Options{Client: l.client, Activities: &activities.Activities{OpenStore: l.openStore, Threads: threads}})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // close stops the parts as a person's Ctrl-C would. It may be called twice.
@@ -63,7 +90,7 @@ func (l *line) close() {
 	if l.client != nil {
 		l.client.Close()
 	}
-	l.dev.Stop()
+	l.stop()
 	l.work, l.client = nil, nil
 }
 
@@ -136,14 +163,80 @@ func TestLaunchAgain(t *testing.T) {
 	t.Log(err)
 }
 
-// One damaged byte in the newest checkpoint: the run goes on from the one before, says so, and verify names the chunk.
+// One damaged byte in the newest checkpoint of a stopped run: verify names the chunk; started again, the run goes on
+// from the checkpoint before, says so, and comes to its end.
 func TestDamagedCheckpoint(t *testing.T) {
 	dir := t.TempDir()
-	l := open(t, dir, 2)
 	cfg := small(t)
-	cfg.Updates = 2
-	l.run(t, cfg)
-	if err := os.Setenv("LONGHAUL_NOTHING", ""); err != nil { // keeps os imported until the damage below
+	cfg.Updates = 6
+	l := open(t, dir, 2)
+	if _, err := workers.Launch(t.Context(), l.client, l.store, l.uri, cfg); err != nil {
 		t.Fatal(err)
+	}
+	l.await(t, store.SummaryKey(cfg.Name, 2))
+	l.close()
+
+	l = start(t, dir)
+	latest, err := l.store.Pointer(t.Context(), cfg.Name, store.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := l.damage(t, latest)
+	report, err := l.store.Verify(t.Context(), cfg.Name)
+	if err != nil || len(report.Faults) == 0 || !strings.Contains(report.Faults[0].Key, damaged) {
+		t.Fatalf("verify: %v, faults %+v; want chunk %s", err, report.Faults, damaged)
+	}
+	l.dev.FailOrphans(t.Context(), l.client, workflows.TrainID(cfg.Name))
+	l.workOn(t, 2)
+	if out := l.run(t, cfg); out.Checkpoint.Key != store.CheckpointKey(cfg.Name, 6) {
+		t.Fatalf("ended with %s", out.Checkpoint.Key)
+	}
+	var told []string
+	for n := range rl.UpdateNumber(7) {
+		_, u, err := store.FindJSON[rl.UpdateSummary](t.Context(), l.store, store.SummaryKey(cfg.Name, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range u.Events {
+			told = append(told, e.Kind+": "+e.Text)
+		}
+	}
+	if len(told) != 1 || !strings.HasPrefix(told[0], "checkpoint_fallback: "+latest.Key) {
+		t.Fatalf("events %q, want one fallback from %s", told, latest.Key)
+	}
+}
+
+// damage changes one byte of the weights of a checkpoint and returns the sha256 that names their chunk.
+func (l *line) damage(t *testing.T, manifest rl.Ref) string {
+	t.Helper()
+	ckpt, err := l.store.Checkpoint(t.Context(), manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights, ok := ckpt.File(tiny.WeightsFile)
+	if !ok {
+		t.Fatalf("no %s in %+v", tiny.WeightsFile, ckpt.Files)
+	}
+	key := store.ChunkKey(weights.Chunks[0])
+	b, err := l.store.Get(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if _, err := l.store.Put(t.Context(), key, b); err != nil {
+		t.Fatal(err)
+	}
+	return weights.Chunks[0]
+}
+
+// await waits until an object is there.
+func (l *line) await(t *testing.T, key string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := l.store.Head(t.Context(), key); err == nil {
+			return
+		} else if rl.KindOf(err) != rl.NotFound || time.Now().After(deadline) {
+			t.Fatalf("waiting for %s: %v", key, err)
+		}
 	}
 }

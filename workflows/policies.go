@@ -63,7 +63,7 @@ func updating(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           UpdateQueue,
 		StartToCloseTimeout: 24 * time.Hour,
-		HeartbeatTimeout:    heartbeatTimeout,
+		HeartbeatTimeout:    2 * heartbeatTimeout, // it owns the processor, and losing one costs the most
 		RetryPolicy:         untilItWorks,
 	})
 }

@@ -22,6 +22,7 @@ type world struct {
 	jobs    []activities.UpdatePolicyIn
 	success map[rl.UpdateNumber]float64 // of evaluations
 	corrupt map[rl.UpdateNumber]bool    // whose job finds its base damaged, once
+	refusal error                       // of every rollout
 	promote []rl.UpdateNumber
 	events  []string
 }
@@ -45,7 +46,9 @@ func newWorld(t *testing.T) *world {
 		return activities.RestoreOut{Manifest: &m, Update: in.Update - 2, Skipped: []string{manifest(in.Update-1).Key + ": damaged"}}, nil
 	})
 	w.env.OnActivity(stages.SampleGroup, mock.Anything, mock.Anything).Return(activities.SampleGroupOut{Groups: 2}, nil)
-	w.env.OnActivity(stages.RunTrajectory, mock.Anything, mock.Anything).Return(activities.RunTrajectoryOut{}, nil)
+	w.env.OnActivity(stages.RunTrajectory, mock.Anything, mock.Anything).Return(func(context.Context, activities.RunTrajectoryIn) (activities.RunTrajectoryOut, error) {
+		return activities.RunTrajectoryOut{}, w.refusal
+	})
 	w.env.OnActivity(stages.JudgeGroup, mock.Anything, mock.Anything).Return(activities.JudgeGroupOut{}, nil)
 	w.env.OnActivity(stages.ComputeAdvantages, mock.Anything, mock.Anything).Return(activities.ComputeAdvantagesOut{}, nil)
 	w.env.OnActivity(stages.UpdatePolicy, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.UpdatePolicyIn) (activities.UpdatePolicyOut, error) {
@@ -141,9 +144,7 @@ func TestDamagedBaseFallsBack(t *testing.T) {
 // A failure that no retry mends ends the run with the stage's own words.
 func TestRefusalEndsTheRun(t *testing.T) {
 	w := newWorld(t)
-	w.env.OnActivity(stages.RunTrajectory, mock.Anything, mock.Anything).Unset()
-	w.env.OnActivity(stages.RunTrajectory, mock.Anything, mock.Anything).Return(activities.RunTrajectoryOut{},
-		temporal.NewNonRetryableApplicationError("policy http://gpu:8000: 401 bad key", string(rl.Refused), nil))
+	w.refusal = temporal.NewNonRetryableApplicationError("policy http://gpu:8000: 401 bad key", string(rl.Refused), nil)
 	w.env.ExecuteWorkflow(Train, TrainIn{Run: "r", Plan: Plan{Updates: 1, Size: 2, PerActivity: 1, EpisodeTimeout: time.Minute}})
 	err := w.env.GetWorkflowError()
 	if err == nil || !strings.Contains(err.Error(), "401 bad key") || activities.KindOf(err) != rl.Refused {

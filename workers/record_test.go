@@ -1,0 +1,51 @@
+package workers_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/workflows"
+)
+
+// A run's histories can be replayed as they were recorded. With LONGHAUL_RECORD they are kept in that directory, as
+// the histories of the current logic version.
+func TestRecordHistories(t *testing.T) {
+	l := open(t, t.TempDir(), 2)
+	cfg := small(t)
+	l.run(t, cfg)
+	dir := os.Getenv("LONGHAUL_RECORD")
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	for name, id := range map[string]string{
+		"train":    workflows.TrainID(cfg.Name),
+		"collect":  workflows.CollectID(cfg.Name, 1, 0, 1),
+		"evaluate": workflows.EvaluateID(rl.VersionOf(cfg.Name, 0), workflows.EvaluationKey(cfg)),
+	} {
+		var h historypb.History
+		for events := l.client.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+			e, err := events.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Events = append(h.Events, e)
+		}
+		b, err := protojson.Marshal(&h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-v%d.json", name, workflows.LogicVersion)), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if len(h.Events) < 10 {
+			t.Errorf("%s has %d events", id, len(h.Events))
+		}
+	}
+}
