@@ -33,7 +33,8 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	w := newResponse(ctx, cancel, r.Method == http.MethodHead)
-	go serve(t.Handler, w, serverRequest(ctx, r))
+	q := serverRequest(ctx, r)
+	run(func() { serve(t.Handler, w, q) })
 	select {
 	case <-w.started:
 	case <-r.Context().Done():

@@ -1,7 +1,10 @@
 package policy
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"slices"
 	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -57,7 +60,7 @@ func (c *Client) Act(ctx context.Context, q Request) (Response, error) {
 	return c.reply(q, r, &x.reply)
 }
 
-// render is the request in go-openai's words. Temperature, max_tokens and token ids are the extension's.
+// render is the request in go-openai's words. Temperature, max_tokens, tools and token ids are the extension's.
 func render(q Request) openai.ChatCompletionRequest {
 	seed := int(q.Seed &^ (1 << 63))
 	r := openai.ChatCompletionRequest{Model: q.Model, Seed: &seed, LogProbs: true,
@@ -67,13 +70,6 @@ func render(q Request) openai.ChatCompletionRequest {
 		for _, call := range m.ToolCalls {
 			r.Messages[i].ToolCalls = append(r.Messages[i].ToolCalls, renderCall(call))
 		}
-	}
-	for _, t := range q.Tools {
-		f := &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
-		if len(t.Parameters) == 0 {
-			f.Parameters = noParameters
-		}
-		r.Tools = append(r.Tools, openai.Tool{Type: openai.ToolTypeFunction, Function: f})
 	}
 	return r
 }
@@ -89,4 +85,37 @@ func renderCall(call rl.ToolCall) openai.ToolCall {
 		f.Name = "unknown"
 	}
 	return openai.ToolCall{ID: call.ID, Type: openai.ToolTypeFunction, Function: f}
+}
+
+var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
+
+// renderedTools is tools as they go over the wire. An episode sends the same ones every turn.
+type renderedTools struct {
+	tools []rl.Tool
+	json  []byte
+}
+
+// renderTools gives the JSON of tools, from the last request when they are the same.
+func (c *Client) renderTools(tools []rl.Tool) ([]byte, error) {
+	if last := c.tools.Load(); last != nil && slices.EqualFunc(last.tools, tools, sameTool) {
+		return last.json, nil
+	}
+	wire := make([]openai.Tool, len(tools))
+	for i, t := range tools {
+		f := &openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
+		if len(t.Parameters) == 0 {
+			f.Parameters = noParameters
+		}
+		wire[i] = openai.Tool{Type: openai.ToolTypeFunction, Function: f}
+	}
+	b, err := json.Marshal(wire)
+	if err != nil {
+		return nil, err
+	}
+	c.tools.Store(&renderedTools{slices.Clone(tools), b})
+	return b, nil
+}
+
+func sameTool(a, b rl.Tool) bool {
+	return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Parameters, b.Parameters)
 }

@@ -28,7 +28,8 @@ type Client struct {
 	at     string // "policy http://host:8000/v1", the boundary that errors name
 	splice bool
 	slots  chan struct{} // one element a live episode; nil: no bound
-	plain  atomic.Bool   // the server refuses requests that ask for token ids
+	tools  atomic.Pointer[renderedTools]
+	plain  atomic.Bool // the server refuses requests that ask for token ids
 }
 
 // New makes a client. It connects to nothing; Ready does.

@@ -15,8 +15,6 @@ import (
 // maxReply bounds a response body, in bytes.
 const maxReply = 16 << 20
 
-var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
-
 // exchange is one call's part of the wire that go-openai does not carry.
 type exchange struct {
 	top      []byte   // members for the request object
@@ -24,10 +22,11 @@ type exchange struct {
 	reply    extended
 }
 
-// extended is what a reply says beyond go-openai's types, in the words of vLLM (prompt ids at the top for chat, in
-// the choice for completions), llama.cpp (an id in each logprob) and SGLang (response_token_ids).
+// extended is a reply with what go-openai's types lack, in the words of vLLM (prompt ids at the top for chat, in the
+// choice for completions), llama.cpp (an id in each logprob) and SGLang (response_token_ids).
 type extended struct {
-	Prompt  []int32 `json:"prompt_token_ids"`
+	Model   json.RawMessage `json:"model"`
+	Prompt  []int32         `json:"prompt_token_ids"`
 	Choices []struct {
 		Prompt   []int32 `json:"prompt_token_ids"`
 		Tokens   []int32 `json:"token_ids"`
@@ -38,19 +37,14 @@ type extended struct {
 				LogProb *float32 `json:"logprob"`
 			} `json:"content"`
 		} `json:"logprobs"`
-		Message struct {
-			Calls []struct {
-				Function struct {
-					Arguments json.RawMessage `json:"arguments"` // a JSON string by the book, an object from some
-				} `json:"function"`
-			} `json:"tool_calls"`
-		} `json:"message"`
+		Message json.RawMessage `json:"message"`
+		Finish  json.RawMessage `json:"finish_reason"`
 	} `json:"choices"`
 }
 
 // exchange prepares the extension of q: token ids asked for, a temperature even when it is 0 (go-openai leaves that
 // out, and servers then sample at 1), max_tokens (which go-openai has replaced by a name that not every server
-// knows), content even when it is empty, and spliced past actions.
+// knows), tools that need no marshalling, content even when it is empty, and spliced past actions.
 func (c *Client) exchange(q Request) (*exchange, error) {
 	x := &exchange{messages: make([][]byte, len(q.Messages))}
 	x.top = strconv.AppendFloat([]byte(`"temperature":`), q.Temperature, 'g', -1, 64)
@@ -59,6 +53,13 @@ func (c *Client) exchange(q Request) (*exchange, error) {
 	}
 	if !c.plain.Load() {
 		x.top = append(x.top, `,"return_token_ids":true`...)
+	}
+	if len(q.Tools) > 0 {
+		tools, err := c.renderTools(q.Tools)
+		if err != nil {
+			return nil, rl.Errorf(rl.Invalid, c.at, "the tools cannot be sent: %w", err)
+		}
+		x.top = append(append(x.top, `,"tools":`...), tools...)
 	}
 	action := 0
 	for i, m := range q.Messages {
@@ -126,7 +127,7 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 		if err := json.Unmarshal(body, &x.reply); err != nil {
 			return nil, err
 		}
-		body = stringArguments(body, &x.reply)
+		body = x.reply.plain()
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	return res, nil
@@ -177,45 +178,21 @@ func appendIDs(b []byte, ids []int32) []byte {
 	return append(b, ']')
 }
 
-// stringArguments makes a reply readable for go-openai, which has no room for arguments that are not a JSON
-// string. The real ones are in x.
-func stringArguments(body []byte, x *extended) []byte {
-	strict := true
-	for _, c := range x.Choices {
-		for _, call := range c.Message.Calls {
-			a := call.Function.Arguments
-			strict = strict && (len(a) == 0 || a[0] == '"' || a[0] == 'n')
-		}
+// plain is the part of the reply that go-openai reads.
+func (x *extended) plain() []byte {
+	b := append(append([]byte(`{"model":`), orNull(x.Model)...), `,"choices":[`...)
+	if len(x.Choices) > 0 {
+		c := &x.Choices[0]
+		b = append(append(b, `{"finish_reason":`...), orNull(c.Finish)...)
+		b = append(append(b, `,"message":`...), orNull(stringArguments(c.Message))...)
+		b = append(b, '}')
 	}
-	if strict {
-		return body
-	}
-	var v any
-	if json.Unmarshal(body, &v) != nil {
-		return body
-	}
-	blank(v)
-	b, err := json.Marshal(v)
-	if err != nil {
-		return body
-	}
-	return b
+	return append(b, "]}"...)
 }
 
-// blank empties every "arguments" of a tool call in v.
-func blank(v any) {
-	switch v := v.(type) {
-	case []any:
-		for _, e := range v {
-			blank(e)
-		}
-	case map[string]any:
-		for k, e := range v {
-			if k == "arguments" {
-				v[k] = ""
-			} else {
-				blank(e)
-			}
-		}
+func orNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
 	}
+	return raw
 }

@@ -96,6 +96,13 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+func TestHugeReply(t *testing.T) {
+	c := New(Options{URL: "http://huge/v1", Transport: fixed{200, strings.Repeat(" ", maxReply+1)}})
+	if _, err := c.Act(t.Context(), question("m")); rl.KindOf(err) != rl.Invalid || !strings.Contains(err.Error(), "larger than 16777216 bytes") {
+		t.Fatal(err)
+	}
+}
+
 func TestLongWordsAreCut(t *testing.T) {
 	client, _ := canned(t, Options{}, says(400, "", strings.Repeat("ä", 3000)))
 	_, err := client.Act(t.Context(), question("m"))

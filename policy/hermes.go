@@ -46,7 +46,7 @@ func hermesCall(i int, text string) (call rl.ToolCall, left string) {
 	}
 	d := json.NewDecoder(strings.NewReader(text))
 	if err := d.Decode(&v); err != nil {
-		call = toolCall(i, "", v.Name, nil)
+		call = toolCall(i, "", v.Name, "")
 		call.Arguments, call.Invalid = nil, "the call is not valid JSON: "+err.Error()
 		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			call.Invalid = `the call is not an object like {"name": "...", "arguments": {...}}`
@@ -57,7 +57,12 @@ func hermesCall(i int, text string) (call rl.ToolCall, left string) {
 	if trimmed := strings.TrimLeft(left, " \t\r\n"); strings.HasPrefix(trimmed, closeTag) {
 		left = trimmed[len(closeTag):]
 	}
-	return toolCall(i, "", v.Name, v.Arguments), left
+	arguments := string(v.Arguments)
+	var s string
+	if strings.HasPrefix(arguments, `"`) && json.Unmarshal(v.Arguments, &s) == nil {
+		arguments = s // JSON in a string, as on the wire
+	}
+	return toolCall(i, "", v.Name, arguments), left
 }
 
 // afterCall is where reading goes on after a call that could not be read: past its closing tag, or at the next

@@ -4,15 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// reply reads an answer: the message from go-openai, ids, log-probabilities and raw arguments from x.
+// reply reads an answer: the message from go-openai, ids and log-probabilities from x.
 func (c *Client) reply(q Request, r openai.ChatCompletionResponse, x *extended) (Response, error) {
-	if len(r.Choices) == 0 || len(x.Choices) != len(r.Choices) {
+	if len(r.Choices) == 0 {
 		return Response{}, rl.Errorf(rl.Invalid, c.at, "the reply has no choices")
 	}
 	if _, _, err := rl.Version(q.Model).Parse(); err == nil && r.Model != q.Model {
@@ -22,17 +23,13 @@ func (c *Client) reply(q Request, r openai.ChatCompletionResponse, x *extended) 
 	if err := out.takeTokens(x); err != nil {
 		return Response{}, rl.Errorf(rl.Invalid, c.at, "%w", err)
 	}
-	m, calls := r.Choices[0].Message, x.Choices[0].Message.Calls
-	if len(calls) != len(m.ToolCalls) {
-		return Response{}, rl.Errorf(rl.Invalid, c.at, "the reply repeats a key")
-	}
+	m := r.Choices[0].Message
 	out.Message = rl.Message{Role: rl.Assistant, Content: m.Content}
 	for _, part := range m.MultiContent {
 		out.Message.Content += part.Text
 	}
 	for i, call := range m.ToolCalls {
-		out.Message.ToolCalls = append(out.Message.ToolCalls,
-			toolCall(i, call.ID, call.Function.Name, calls[i].Function.Arguments))
+		out.Message.ToolCalls = append(out.Message.ToolCalls, toolCall(i, call.ID, call.Function.Name, call.Function.Arguments))
 	}
 	if len(q.Tools) > 0 && len(m.ToolCalls) == 0 {
 		out.Message.Content, out.Message.ToolCalls = textCalls(out.Message.Content)
@@ -87,25 +84,22 @@ func (out *Response) takeTokens(x *extended) error {
 	return nil
 }
 
-// toolCall reads one call. raw is its arguments on the wire: a JSON string that holds JSON, by the book, or the
-// JSON itself. It is decoded once: a string in a string stays a string, which no tool takes.
+// toolCall reads one call. arguments is JSON, out of the JSON string that it is on the wire; it is not decoded a second
+// time: a string in a string stays a string, which no tool takes.
 //
 // Arguments are kept in the form that encoding/json writes (compact, digits as they came), so that a call that was
 // stored and read again is the same bytes.
-func toolCall(i int, id, name string, raw json.RawMessage) rl.ToolCall {
+func toolCall(i int, id, name, arguments string) rl.ToolCall {
 	call := rl.ToolCall{ID: id, Name: name}
 	if id == "" {
 		call.ID = fmt.Sprintf("call_%d", i)
 	}
-	var s string
-	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
-		raw = json.RawMessage(s)
-	}
-	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
-		raw = json.RawMessage("{}") // a tool without parameters, called without arguments
+	arguments = strings.TrimSpace(arguments)
+	if arguments == "" || arguments == "null" {
+		arguments = "{}" // a tool without parameters, called without arguments
 	}
 	var compact, escaped bytes.Buffer
-	if err := json.Compact(&compact, bytes.ToValidUTF8(raw, []byte("\uFFFD"))); err != nil {
+	if err := json.Compact(&compact, []byte(strings.ToValidUTF8(arguments, "\uFFFD"))); err != nil {
 		call.Invalid = "the arguments are not valid JSON: " + err.Error() // which quotes one character at most
 		return call
 	}

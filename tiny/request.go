@@ -1,11 +1,12 @@
 package tiny
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -63,6 +64,10 @@ type wireCall struct {
 type wireContent string
 
 func (c *wireContent) UnmarshalJSON(b []byte) error {
+	if b[0] == '"' && bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b) {
+		*c = wireContent(b[1 : len(b)-1])
+		return nil
+	}
 	if b[0] != '[' {
 		return json.Unmarshal(b, (*string)(c))
 	}
@@ -82,7 +87,9 @@ func (c *wireContent) UnmarshalJSON(b []byte) error {
 
 // readRequest reads and checks a request.
 func readRequest(w http.ResponseWriter, r *http.Request) (q wireRequest, body []byte, err error) {
-	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	read := bytes.NewBuffer(make([]byte, 0, min(maxBody, max(0, r.ContentLength))+bytes.MinRead))
+	_, err = read.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody))
+	body = read.Bytes()
 	if err != nil {
 		if _, ok := err.(*http.MaxBytesError); ok {
 			return q, nil, &failure{http.StatusRequestEntityTooLarge, "request_too_large", fmt.Sprintf("the request is larger than %d bytes", maxBody), ""}

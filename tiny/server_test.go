@@ -273,6 +273,19 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+func TestTooManyRequests(t *testing.T) {
+	s, _ := serve(t, 1)
+	s.requests.Store(maxRequests)
+	const body = `{"model":"a@1","max_tokens":1,` + hello + `}`
+	if code, answer := post(s, body); code != 429 || parse(t, answer).Error.Code != "too_many_requests" {
+		t.Error(code, answer)
+	}
+	s.requests.Store(maxRequests - 1)
+	if code, _ := post(s, body); code != 200 || s.requests.Load() != maxRequests-1 {
+		t.Error(code, s.requests.Load())
+	}
+}
+
 func TestClosedServer(t *testing.T) {
 	s, _ := serve(t, 2)
 	post(s, `{"model":"a@1","max_tokens":1,`+hello+`}`)
