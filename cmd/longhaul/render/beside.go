@@ -1,6 +1,11 @@
 package render
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
 
 // Column is one side of Beside.
 type Column struct {
@@ -8,7 +13,8 @@ type Column struct {
 	Episode
 }
 
-// Beside shows two episodes side by side, turn against turn, in lines of at most width columns (40 at least).
+// Beside shows two episodes side by side, turn against turn, in lines of at most width columns (40 at least). The system
+// message is left out: it is the environment's, and the same on both sides.
 func Beside(a, b Column, width int, s Style) string {
 	bar := s.pick(" │ ", " | ")
 	w := (max(width, 40) - columns(bar)) / 2
@@ -19,12 +25,20 @@ func Beside(a, b Column, width int, s Style) string {
 	row(s.paint(heavy, s.shorten(clean(a.Title), w)), s.paint(heavy, s.shorten(clean(b.Title), w)))
 	rule := strings.Repeat(s.pick("─", "-"), w)
 	out.WriteString(s.paint(faint, rule+s.pick("─┼─", "-+-")+rule) + "\n")
-	scriptA, scriptB := script(a.Trajectory), script(b.Trajectory)
+	scriptA, scriptB := untold(script(a.Trajectory)), untold(script(b.Trajectory))
 	for i := range max(len(scriptA), len(scriptB)) {
 		zip(at(scriptA, i, w, s), at(scriptB, i, w, s), row)
 	}
 	zip(laid(ending(a.Episode), w, s), laid(ending(b.Episode), w, s), row)
 	return out.String()
+}
+
+// untold is a conversation without what the system message told.
+func untold(turns [][]part) [][]part {
+	if len(turns) > 0 {
+		turns[0] = slices.DeleteFunc(turns[0], func(p part) bool { return p.label == string(rl.System) })
+	}
+	return turns
 }
 
 // at is the laid out turn i, nothing when there is none.

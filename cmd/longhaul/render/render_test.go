@@ -99,7 +99,9 @@ adv    not trained on: below quorum
 }
 
 func TestBeside(t *testing.T) {
-	a, b := Column{"before: orders-1@000000", Episode{Trajectory: before()}}, Column{"after: orders-1@000040", Episode{Trajectory: after()}}
+	told := before()
+	told.Turns[0].Observation.Messages = append([]rl.Message{{Role: rl.System, Content: "You work at a desk."}}, told.Turns[0].Observation.Messages...)
+	a, b := Column{"before: orders-1@000000", Episode{Trajectory: told}}, Column{"after: orders-1@000040", Episode{Trajectory: after()}}
 	same(t, Beside(a, b, 72, Style{}), `
 before: orders-1@000000            │ after: orders-1@000040
 ───────────────────────────────────┼───────────────────────────────────

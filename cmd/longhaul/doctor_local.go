@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/infra/dev"
+	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/tiny/kern"
+)
+
+// checkKernel says which instructions the embedded policy uses.
+func checkKernel() check {
+	mode, err := kern.Mode()
+	return verdict("embedded policy", "it computes with "+mode, "unset "+kern.Variable, err)
+}
+
+// roomWanted is the free space below which doctor warns: a few runs of the demo.
+const roomWanted = 1 << 30
+
+// checkDirectory tries the data directory, or the place where it would be made.
+func (a *app) checkDirectory() []check {
+	const name = "data directory"
+	dir := a.data
+	info, err := os.Stat(dir)
+	found := ""
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		dir = filepath.Dir(filepath.Clean(dir))
+		found = fmt.Sprintf("%s is not there yet; `longhaul demo` or `longhaul up` makes it", a.data)
+	case err != nil:
+		return []check{verdict(name, "", "name another with --data", err)}
+	case !info.IsDir():
+		return []check{verdict(name, "", "name another with --data", fmt.Errorf("%s is a file", dir))}
+	}
+	if err := writable(dir); err != nil {
+		return []check{verdict(name, "", fmt.Sprintf("make %s writable, or name another with --data", dir), err)}
+	}
+	if found == "" {
+		if found, err = lockState(a.data); err != nil {
+			return []check{verdict(name, "", "try again in a moment", err)}
+		}
+	}
+	return []check{{Name: name, State: fine, Found: found}, checkRoom(dir)}
+}
+
+func writable(dir string) error {
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("x")
+	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
+}
+
+func lockState(dir string) (string, error) {
+	p, held, err := dev.Attach(dir)
+	if err != nil {
+		return "", err
+	}
+	if held {
+		return fmt.Sprintf("%s is held by process %d since %s", dir, p.PID, p.Started.Local().Format("2006-01-02 15:04")), nil
+	}
+	return dir + " is writable and free", nil
+}
+
+func checkRoom(dir string) check {
+	free, err := freeBytes(dir)
+	if err != nil {
+		return check{Name: "disk", State: warning, Found: "free space is not known: " + err.Error()}
+	}
+	c := check{Name: "disk", State: fine, Found: size(free) + " free"}
+	if free < roomWanted {
+		c.State, c.Mend = warning, "make room: the store and the workflows' database grow with every update"
+	}
+	return c
+}
+
+// checkEnvironment resets the environment on its first training task.
+func checkEnvironment(ctx context.Context, cfg rl.Config) check {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	name := "environment " + cfg.Env.Use
+	w, err := envs.Get(cfg.Env.Use)
+	if err != nil {
+		return verdict(name, "", "", err)
+	}
+	env := w.New()
+	defer env.Close()
+	task := w.Task(rl.Train, cfg.Env.Tasks.Train.First)
+	_, err = env.Reset(ctx, task)
+	return verdict(name, fmt.Sprintf("%s begins; %d tools", task.ID, len(env.Spec().Tools)), "see what it says above", err)
+}
+
+// checkPolicy asks the policy server for its model.
+func (a *app) checkPolicy(ctx context.Context, cfg rl.Config) check {
+	p := cfg.Policy
+	if p.Use == "tiny" {
+		return check{Name: "policy", State: fine, Found: fmt.Sprintf("embedded: width %d, %d layers", p.Width, p.Layers)}
+	}
+	name := "policy " + p.URL
+	o := policy.Options{URL: p.URL}
+	if p.APIKeyEnv != "" {
+		if o.APIKey = a.getenv(p.APIKeyEnv); o.APIKey == "" {
+			return verdict(name, "", "export "+p.APIKeyEnv+"=... here and where the workers run", fmt.Errorf("the environment variable %s is not set", p.APIKeyEnv))
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	err := policy.New(o).Ready(ctx, p.Model)
+	return verdict(name, "it answers and has "+p.Model, "start the server, and check policy.url, policy.model and policy.api_key_env", err)
+}

@@ -1,0 +1,32 @@
+// Command longhaul trains LLM agents by reinforcement learning and keeps going through crashes, restarts and faults.
+//
+// main is a shell: root.go declares the commands, each has a file of its own, connect.go reaches the parts they work
+// with (Temporal, the store), output.go writes what they say, exit.go maps failures to exit codes. What the texts look
+// like is in package render.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run executes one command line and returns its exit code. The first interrupt ends the context, so that commands can
+// stop cleanly and say how to go on; a second one kills the process.
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	a := &app{getenv: os.Getenv, out: newOutput(os.Stdout, os.Stderr, os.Getenv)}
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	a.out.endLive()
+	if err != nil {
+		a.out.failure(err)
+	}
+	return exitCode(err)
+}

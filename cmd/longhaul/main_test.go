@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"longhaul": main})
+}
+
+// The scripts in testdata run the real binary, with everything embedded.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("LONGHAUL_THREADS", "1")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "follow": follow, "damage": damage, "jsonlines": jsonLines},
+	})
+}
+
+// exits CODE COMMAND ARGS... runs a command that must end with that exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 || neg {
+		ts.Fatalf("use: exits CODE COMMAND ARGS...")
+	}
+	code, err := 0, ts.Exec(args[1], args[2:]...)
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		code = failed.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if fmt.Sprint(code) != args[0] {
+		ts.Fatalf("exit code %d, want %s", code, args[0])
+	}
+}
+
+var shownID = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*[/@]\S+) `)
+
+// follow ID shows what the id names, then the first and the last thing that it lists, and so on to the bottom.
+func follow(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 || neg {
+		ts.Fatalf("use: follow ID")
+	}
+	ts.Check(ts.Exec("longhaul", "show", args[0]))
+	listed := shownID.FindAllStringSubmatch(ts.ReadFile("stdout"), -1)
+	var below []string
+	for _, id := range listed {
+		if rest, ok := strings.CutPrefix(id[1], args[0]); ok && rest != "" {
+			below = append(below, id[1])
+		}
+	}
+	if len(below) == 0 {
+		if strings.Count(args[0], "/") < 3 {
+			ts.Fatalf("%s lists nothing to go on with", args[0])
+		}
+		return
+	}
+	follow(ts, neg, below[:1])
+	if last := below[len(below)-1:]; last[0] != below[0] {
+		follow(ts, neg, last)
+	}
+}
+
+// damage DIR flips a byte in the middle of every file below DIR.
+func damage(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 || neg {
+		ts.Fatalf("use: damage DIR")
+	}
+	n := 0
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil || len(b) == 0 {
+			return err
+		}
+		n++
+		b[len(b)/2] ^= 0xff
+		if err := os.Chmod(path, 0o600); err != nil {
+			return err
+		}
+		return os.WriteFile(path, b, 0o600)
+	}))
+	if n == 0 {
+		ts.Fatalf("no file to damage in %s", args[0])
+	}
+}
+
+// jsonlines FILE KEY... checks that every line of FILE is a JSON object, and that each KEY is in one of them.
+func jsonLines(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 1 || neg {
+		ts.Fatalf("use: jsonlines FILE KEY...")
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		var o map[string]any
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			ts.Fatalf("%s holds a line that is no JSON object: %q", args[0], line)
+		}
+		for key := range o {
+			seen[key] = true
+		}
+	}
+	for _, key := range args[1:] {
+		if !seen[key] {
+			ts.Fatalf("no line of %s has the key %s", args[0], key)
+		}
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0},
+		{errors.New("anything"), 1},
+		{rl.Errorf(rl.Corrupt, "store", "x"), 1},
+		{rl.Errorf(rl.Unavailable, "store", "x"), 1},
+		{rl.Errorf(rl.Refused, "policy", "x"), 1},
+		{usagef("x"), 2},
+		{rl.Errorf(rl.Invalid, "run.yaml", "x"), 2},
+		{fmt.Errorf("while: %w", rl.Errorf(rl.NotFound, "run", "x")), 3},
+		{rl.Errorf(rl.Conflict, "run", "x"), 4},
+		{fmt.Errorf("while: %w", context.Canceled), 130},
+		{rl.Errorf(rl.Unavailable, "store", "%w", context.Canceled), 130},
+	} {
+		if got := exitCode(c.err); got != c.want {
+			t.Errorf("exitCode(%v) = %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+func TestParseAddress(t *testing.T) {
+	for in, want := range map[string]address{
+		"orders-1":                            {run: "orders-1", task: "-"},
+		"orders-1/":                           {run: "orders-1", task: "-"},
+		"orders-1/12":                         {run: "orders-1", depth: 1, update: 12, task: "-"},
+		"orders-1/00000012":                   {run: "orders-1", depth: 1, update: 12, task: "-"},
+		"orders-1/12/train-17":                {run: "orders-1", depth: 2, update: 12, task: "train-17"},
+		"orders-1/12/train-17/3":              {run: "orders-1", depth: 3, update: 12, task: "train-17", member: 3},
+		"orders-1@40":                         {run: "orders-1", update: 40, version: "orders-1@000040", evaluation: "-", task: "-", play: "greedy"},
+		"orders-1@000040/ab12":                {run: "orders-1", depth: 1, update: 40, version: "orders-1@000040", evaluation: "ab12", task: "-", play: "greedy"},
+		"orders-1@000040/ab12/eval-7/sampled": {run: "orders-1", depth: 3, update: 40, version: "orders-1@000040", evaluation: "ab12", task: "eval-7", play: "sampled"},
+	} {
+		if got, err := parseAddress(in); err != nil || got != want {
+			t.Errorf("parseAddress(%q) = %+v, %v; want %+v", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "/", "Orders", "a/b", "a/-1", "a/+1", "a/1/", "a//1", "a/1/t/x", "a/1/t/1/1", "a@", "a@x", "a@-1", "a@1/k/t/loud", "a@1//t", "a/99999999999", "a/1/t/"} {
+		if in == "a/1/" || in == "a/1/t/" {
+			continue // a trailing slash is what completion leaves
+		}
+		if got, err := parseAddress(in); exitCode(err) != exitUsage {
+			t.Errorf("parseAddress(%q) = %+v, %v; want a usage error", in, got, err)
+		}
+	}
+}
+
+func TestLiveLineNeverRunsIntoOthers(t *testing.T) {
+	var out, errs bytes.Buffer
+	o := &output{stdout: &out, stderr: &errs, live: true, width: 12}
+	o.now("update %d", 1)
+	o.now("a line that is too long")
+	o.say("done")
+	o.now("more")
+	o.print("result\n")
+	const wipe = "\r\x1b[K"
+	if want := wipe + "update 1" + wipe + "a line that" + wipe + "done\n" + wipe + "more" + wipe; errs.String() != want {
+		t.Errorf("stderr %q, want %q", errs.String(), want)
+	}
+	if out.String() != "result\n" {
+		t.Errorf("stdout %q", out.String())
+	}
+	o.quiet = true
+	o.say("x")
+	o.now("y")
+	if strings.ContainsAny(errs.String(), "xy") {
+		t.Errorf("quiet, but %q", errs.String())
+	}
+}
+
+func TestUpdateEventHasThePublishedShape(t *testing.T) {
+	var out, errs bytes.Buffer
+	o := &output{stdout: &out, stderr: &errs, json: true, width: 100}
+	u := rl.UpdateSummary{Run: "a", Update: 3, Time: time.Unix(0, 0).UTC(), Success: .5, RewardMean: .25, RewardStd: .125, ZeroVarianceFraction: .75, Loss: -1, Tokens: 10, Turns: 4, Seconds: rl.Seconds{Rollout: 2}}
+	if err := o.updates(40).done(u, -1); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"event":"update","time":"1970-01-01T00:00:00Z","run":"a","update":3,"success":0.5,"reward_mean":0.25,"reward_std":0.125,"zero_variance_fraction":0.75,"loss":-1,"tokens":10,"turns":4,` +
+		`"seconds":{"sample":0,"rollout":2,"judge":0,"advantage":0,"update":0,"checkpoint":0,"publish":0}}` + "\n"
+	if out.String() != want {
+		t.Errorf("got  %s\nwant %s", out.String(), want)
+	}
+	if !strings.HasPrefix(errs.String(), "update 3/40 success=0.500 ") {
+		t.Errorf("stderr %q", errs.String())
+	}
+}
+
+func TestDoneEventHasThePublishedShape(t *testing.T) {
+	before := rl.Evaluation{Greedy: rl.Rate{Mean: .3, Low: .2, High: .4}, Sampled: rl.Rate{Mean: .25, Low: .15, High: .35}}
+	after := rl.Evaluation{Tasks: 200, Greedy: rl.Rate{Mean: .9, Low: .8, High: .95}, Sampled: rl.Rate{Mean: .92, Low: .85, High: .96}}
+	b, err := json.Marshal(doneEvent{"done", time.Unix(0, 0).UTC(), "a", 40, doneCheckpoint{"a@000040", "ff"}, compared(before, after), 39.5})
+	want := `{"event":"done","time":"1970-01-01T00:00:00Z","run":"a","updates":40,"checkpoint":{"version":"a@000040","sha256":"ff"},` +
+		`"heldout":{"tasks":200,"before":0.25,"after":0.9,"before_ci":[0.15,0.35],"after_ci":[0.8,0.95],"before_play":{"greedy":0.3,"sampled":0.25},"after_play":{"greedy":0.9,"sampled":0.92}},"wall_seconds":39.5}`
+	if err != nil || string(b) != want {
+		t.Errorf("%v\ngot  %s\nwant %s", err, b, want)
+	}
+}
+
+func TestSize(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 1<<20 - 1: "1.0 MiB", 5 << 30: "5.0 GiB"} {
+		if got := size(n); got != want {
+			t.Errorf("size(%d) = %s, want %s", n, got, want)
+		}
+	}
+}

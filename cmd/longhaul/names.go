@@ -1,0 +1,20 @@
+package main
+
+import (
+	"github.com/longhaul-rl/longhaul/advantage"
+	"github.com/longhaul-rl/longhaul/config"
+	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/reward"
+)
+
+// registered are the names that run.yaml may use in this binary.
+func registered() config.Names {
+	return config.Names{
+		Envs:       envs.Names(),
+		Rewards:    reward.Names(),
+		Advantages: advantage.Names(),
+		Losses:     []string{"cispo", "ppo"},
+		Policies:   []string{"openai", "tiny"},
+		Launchers:  []string{"embedded"},
+	}
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// app is what the commands share: the global flags, where they write, the environment.
+type app struct {
+	data   string // directory of the embedded parts' state
+	out    *output
+	getenv func(string) string
+	log    *slog.Logger // of the parts in this process; nothing below warnings unless LONGHAUL_LOG says so
+}
+
+// Groups of commands in the help.
+const (
+	groupStart = "start"
+	groupLook  = "look"
+	groupSetUp = "setup"
+)
+
+// root declares every command.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "longhaul",
+		Short: "Durable RL training for LLM agents",
+		Long: "longhaul trains an LLM agent by reinforcement learning, in steps that survive crashes and restarts.\n" +
+			"Start with `longhaul demo`: everything embedded, nothing to set up.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return unknownCommand(cmd, args[0])
+		},
+		PersistentPreRun: func(*cobra.Command, []string) { a.log = a.logger() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.SetOut(a.out.stdout)
+	root.SetErr(a.out.stderr)
+	flags := root.PersistentFlags()
+	data := a.getenv("LONGHAUL_DATA")
+	if data == "" {
+		data = ".longhaul"
+	}
+	flags.StringVar(&a.data, "data", data, "directory of the embedded parts' state (or LONGHAUL_DATA)")
+	flags.BoolVar(&a.out.quiet, "quiet", false, "no progress on stderr")
+	root.AddGroup(&cobra.Group{ID: groupStart, Title: "Train:"}, &cobra.Group{ID: groupLook, Title: "Look:"}, &cobra.Group{ID: groupSetUp, Title: "Set up:"})
+	root.SetHelpCommandGroupID(groupSetUp)
+	root.SetCompletionCommandGroupID(groupSetUp)
+	for _, c := range a.commands() {
+		strict(c)
+		root.AddCommand(c)
+	}
+	return root
+}
+
+// commands are in the order of the help.
+func (a *app) commands() []*cobra.Command {
+	return []*cobra.Command{
+		a.demoCommand(), a.trainCommand(), a.upCommand(), a.workerCommand(),
+		a.runsCommand(), a.statusCommand(), a.watchCommand(), a.showCommand(), a.evalCommand(), a.verifyCommand(), a.benchCommand(),
+		a.initCommand(), a.doctorCommand(), a.schemaCommand(), a.versionCommand(),
+	}
+}
+
+// strict makes wrong numbers of arguments usage errors, with the command's own line.
+func strict(c *cobra.Command) {
+	check := c.Args
+	if check == nil {
+		check = cobra.NoArgs
+	}
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usagef("%s; use: %s", err, cmd.UseLine())
+		}
+		return nil
+	}
+}
+
+func unknownCommand(root *cobra.Command, name string) error {
+	root.SuggestionsMinimumDistance = 2
+	if near := root.SuggestionsFor(name); len(near) > 0 {
+		return usagef("there is no command %q; did you mean %s?", name, strings.Join(near, " or "))
+	}
+	return usagef("there is no command %q; `longhaul help` lists them", name)
+}
+
+// jsonFlag adds --json to a command that has it.
+func (a *app) jsonFlag(c *cobra.Command) *cobra.Command {
+	c.Flags().BoolVar(&a.out.json, "json", false, "machine-readable output on stdout")
+	return c
+}
+
+func (a *app) logger() *slog.Logger {
+	level := slog.LevelError
+	if err := level.UnmarshalText([]byte(a.getenv("LONGHAUL_LOG"))); err != nil {
+		level = slog.LevelError
+	}
+	return slog.New(slog.NewTextHandler(a.out.besideLive(), &slog.HandlerOptions{Level: level}))
+}

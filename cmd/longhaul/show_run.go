@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/longhaul-rl/longhaul/cmd/longhaul/render"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+// viewer shows what the store holds of a run.
+type viewer struct {
+	store *store.Store
+	out   *output
+}
+
+// shownRun is `show RUN --json`.
+type shownRun struct {
+	Run         rl.RunID           `json:"run"`
+	Config      rl.Config          `json:"config"`
+	Updates     []rl.UpdateSummary `json:"updates"`
+	Evaluations []rl.Evaluation    `json:"evaluations"`
+	Latest      *rl.Ref            `json:"latest"` // manifests
+	Best        *rl.Ref            `json:"best"`
+}
+
+func (v viewer) run(ctx context.Context, id rl.RunID) error {
+	s, err := v.readRun(ctx, id)
+	if err != nil {
+		return err
+	}
+	if v.out.json {
+		return v.out.object(s)
+	}
+	c := s.Config
+	v.out.rows([][]string{
+		{"run", string(id)},
+		{"environment", fmt.Sprintf("%s, tasks %s, held out %s", c.Env.Use, c.Env.Tasks.Train, c.Env.Tasks.Eval)},
+		{"policy", strings.TrimSpace(c.Policy.Use + " " + c.Policy.Model)},
+		{"recipe", fmt.Sprintf("%d groups of %d, %s, %s, learning rate %g", c.Group.PerUpdate, c.Group.Size, c.Advantage.Use, c.Loss.Use, c.Update.LearningRate)},
+		{"updates", fmt.Sprintf("%d of %d", done(s.Updates), c.Updates)},
+		{"latest", manifest(s.Latest)},
+		{"best", manifest(s.Best)},
+	})
+	v.evaluations(s.Evaluations)
+	if len(s.Updates) == 0 {
+		v.out.print("\nNo update is done yet.\n")
+		return nil
+	}
+	v.out.print("\nSuccess over updates\n%s", curve(s, v.out))
+	rows := [][]string{{"UPDATE", "SUCCESS", "REWARD", "SPREAD", "FLAT GROUPS", "LOSS", "KL", "TOKENS", "SECONDS", "EVENTS"}}
+	for _, u := range s.Updates {
+		rows = append(rows, updateRow(u))
+	}
+	v.out.print("\n")
+	v.out.rows(rows)
+	return nil
+}
+
+func (v viewer) evaluations(all []rl.Evaluation) {
+	if len(all) == 0 {
+		return
+	}
+	rows := [][]string{{"EVALUATION", "TASKS", "GREEDY", "SAMPLED"}}
+	for _, e := range all {
+		rows = append(rows, []string{string(e.Version) + "/" + e.Key, strconv.Itoa(e.Tasks), render.Rate(e.Greedy), render.Rate(e.Sampled)})
+	}
+	v.out.print("\n")
+	v.out.rows(rows)
+}
+
+func updateRow(u rl.UpdateSummary) []string {
+	kl := "-"
+	if k, ok := u.Metrics["kl"]; ok {
+		kl = fmt.Sprintf("%.4f", k)
+	}
+	var events []string
+	for _, e := range u.Events {
+		events = append(events, e.Kind)
+	}
+	row := []string{fmt.Sprintf("%s/%d", u.Run, u.Update), fmt.Sprintf("%.3f", u.Success), fmt.Sprintf("%.3f", u.RewardMean), fmt.Sprintf("%.3f", u.RewardStd),
+		fmt.Sprintf("%.0f %%", 100*u.ZeroVarianceFraction), fmt.Sprintf("%.4f", u.Loss), kl, strconv.Itoa(u.Tokens), fmt.Sprintf("%.1f", u.Seconds.Total()), strings.Join(events, " ")}
+	if u.Update == 0 { // the warm-up samples nothing
+		for i := 1; i < 5; i++ {
+			row[i] = "-"
+		}
+	}
+	return row
+}
+
+func curve(s shownRun, o *output) string {
+	training := render.Series{Name: "sampled in training", Mark: '.'}
+	for _, u := range s.Updates {
+		if u.Update > 0 {
+			training.X, training.Y = append(training.X, int(u.Update)), append(training.Y, u.Success)
+		}
+	}
+	held := render.Series{Name: "held out, the lower of greedy and sampled", Mark: 'o'}
+	for _, e := range s.Evaluations {
+		if _, n, err := e.Version.Parse(); err == nil {
+			held.X, held.Y = append(held.X, int(n)), append(held.Y, e.Success())
+		}
+	}
+	return render.Curve([]render.Series{training, held}, max(done(s.Updates), 1), min(o.width, 100), 14, o.style)
+}
+
+// manifest is a checkpoint as one would go on to show it, and where it lies.
+func manifest(r *rl.Ref) string {
+	if r == nil {
+		return "none yet"
+	}
+	return fmt.Sprintf("%s (%s, sha256 %.12s)", versionAt(r.Key), r.Key, r.SHA256)
+}
+
+// versionAt is the version whose manifest has this key, or the key itself when it is none.
+func versionAt(key string) string {
+	run, file, _ := strings.Cut(strings.TrimPrefix(key, "runs/"), "/ckpt/")
+	n, err := strconv.Atoi(strings.TrimSuffix(file, ".json"))
+	if err != nil || store.CheckpointKey(rl.RunID(run), rl.UpdateNumber(n)) != key {
+		return key
+	}
+	return string(rl.VersionOf(rl.RunID(run), rl.UpdateNumber(n)))
+}
+
+func done(all []rl.UpdateSummary) int {
+	if len(all) == 0 {
+		return 0
+	}
+	return int(all[len(all)-1].Update)
+}
+
+func (v viewer) readRun(ctx context.Context, id rl.RunID) (s shownRun, err error) {
+	s = shownRun{Run: id, Updates: []rl.UpdateSummary{}, Evaluations: []rl.Evaluation{}}
+	if _, s.Config, err = store.FindJSON[rl.Config](ctx, v.store, store.ConfigKey(id)); err != nil {
+		return s, noRun(id, err)
+	}
+	numbers, err := updatesDone(ctx, v.store, id)
+	if err != nil {
+		return s, err
+	}
+	for _, n := range numbers {
+		_, u, err := store.FindJSON[rl.UpdateSummary](ctx, v.store, store.SummaryKey(id, n))
+		if err != nil {
+			return s, err
+		}
+		s.Updates = append(s.Updates, u)
+	}
+	if s.Evaluations, err = v.readEvaluations(ctx, id, -1); err != nil {
+		return s, err
+	}
+	for _, p := range []struct {
+		name string
+		to   **rl.Ref
+	}{{store.Latest, &s.Latest}, {store.Best, &s.Best}} {
+		ref, err := v.store.Pointer(ctx, id, p.name)
+		if rl.KindOf(err) == rl.NotFound {
+			continue
+		}
+		if err != nil {
+			return s, err
+		}
+		*p.to = &ref
+	}
+	return s, nil
+}
+
+// noRun puts a missing configuration into words.
+func noRun(id rl.RunID, err error) error {
+	if rl.KindOf(err) == rl.NotFound {
+		return rl.Errorf(rl.NotFound, "run "+string(id), "no such run; `longhaul runs` lists them")
+	}
+	return err
+}
+
+// updatesDone lists the updates that have a summary, in order. They are written one after another, so only the last
+// ones can be without.
+func updatesDone(ctx context.Context, s *store.Store, run rl.RunID) ([]rl.UpdateNumber, error) {
+	names, err := s.Names(ctx, store.RunPrefix(run)+"updates/")
+	if err != nil {
+		return nil, err
+	}
+	var all []rl.UpdateNumber
+	for _, name := range names {
+		if n, err := strconv.Atoi(strings.TrimSuffix(name, "/")); err == nil && n >= 0 {
+			all = append(all, rl.UpdateNumber(n))
+		}
+	}
+	for len(all) > 0 {
+		_, err := s.Head(ctx, store.SummaryKey(run, all[len(all)-1]))
+		if err == nil {
+			break
+		}
+		if rl.KindOf(err) != rl.NotFound {
+			return nil, err
+		}
+		all = all[:len(all)-1]
+	}
+	return all, nil
+}
