@@ -68,8 +68,8 @@ func DecodeModel(files map[string][]byte) (*nn.Model, error) {
 	if err != nil {
 		return nil, rl.Errorf(rl.Invalid, WeightsFile, "%w", err)
 	}
-	m := nn.New(c, 0)
-	if err := m.SetTensors(tensors); err != nil {
+	m, err := nn.FromTensors(c, tensors)
+	if err != nil {
 		return nil, rl.Errorf(rl.Invalid, WeightsFile, "%w", err)
 	}
 	for _, w := range m.W {
