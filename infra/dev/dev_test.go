@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -99,6 +100,10 @@ func TestAWorkflowGoesOnAfterARestart(t *testing.T) {
 	}
 	if got := <-done; got != "first" {
 		t.Fatalf("first activity was %q", got)
+	}
+	ns, err := c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: Namespace})
+	if err != nil || ns.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration() != 720*time.Hour {
+		t.Errorf("namespace: retention %v, %v", ns.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), err)
 	}
 	before := d.Process()
 	stop()
