@@ -20,7 +20,9 @@ import (
 type want struct {
 	Temporal bool   // workflows; else the store is enough
 	Store    string // run.yaml's store; empty: LONGHAUL_STORE, else the embedded one
-	UI       bool   // Temporal's web pages too, where Temporal is started here
+	// UI is set by commands that work on runs: Temporal's web pages too, where Temporal is started here. A process
+	// that holds the data directory only to look is waited for.
+	UI bool
 }
 
 // conn is what a command works with.
@@ -112,40 +114,66 @@ func (c *conn) dial(a *app, o client.Options) (err error) {
 	return nil
 }
 
+// patience is how long connect waits for a process that holds the data directory and is starting, stopping, or only
+// looking at something.
+const patience = 20 * time.Second
+
 // embedded uses the parts of the data directory that are not outside.
 func (c *conn) embedded(ctx context.Context, a *app, w want) error {
 	if _, err := os.Stat(a.data); errors.Is(err, os.ErrNotExist) {
 		return rl.Errorf(rl.NotFound, "data directory", "there is no %s here; run `longhaul demo`, or name another with --data", a.data)
 	}
-	p, held, err := a.holder(ctx)
-	if err != nil {
-		return err
-	}
-	if !held {
-		return c.start(ctx, a, dev.Options{Dir: a.data, S3: c.URI == "", Temporal: w.Temporal && c.Temporal == nil, UI: w.UI, Log: a.log})
-	}
-	c.Holder = &p
-	return c.use(a, p, w)
-}
-
-// holderPatience is how long connect waits for a process that is just starting or stopping.
-const holderPatience = 20 * time.Second
-
-// holder is the process that holds the data directory; one that is starting is waited for.
-func (a *app) holder(ctx context.Context) (p dev.Process, held bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, holderPatience)
+	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		p, held, err = dev.Attach(a.data)
-		if rl.KindOf(err) != rl.Unavailable {
-			return p, held, err
+		again, err := c.tryEmbedded(ctx, a, w)
+		if err == nil || !again {
+			return err
 		}
+		a.out.now("waiting: %v", err)
 		select {
 		case <-ctx.Done():
-			return p, held, err
+			return ctx.Err()
+		case <-waiting.Done():
+			return err
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// tryEmbedded joins the process that holds the data directory, or starts the parts here. again says that the error may
+// pass by itself soon.
+func (c *conn) tryEmbedded(ctx context.Context, a *app, w want) (again bool, err error) {
+	p, held, err := dev.Attach(a.data)
+	if err != nil {
+		return rl.KindOf(err) == rl.Unavailable, err
+	}
+	if held {
+		if missing := c.missing(p, w); missing != "" {
+			return true, rl.Errorf(rl.Conflict, "data directory", "%s is held by process %d, which %s; try again when it has ended", filepath.Clean(a.data), p.PID, missing)
+		}
+		c.Holder = &p
+		return false, c.use(a, p)
+	}
+	err = c.start(ctx, a, dev.Options{Dir: a.data, S3: c.URI == "", Temporal: w.Temporal && c.Temporal == nil, UI: w.UI, Log: a.log})
+	if rl.KindOf(err) != rl.Conflict {
+		return false, err
+	}
+	_, held, _ = dev.Attach(a.data) // another process was faster, or else the conflict lies in the directory
+	return held, err
+}
+
+// missing says what the holder's process does not run that is wanted.
+func (c *conn) missing(p dev.Process, w want) string {
+	switch {
+	case c.URI == "" && p.S3 == "":
+		return "does not run the embedded store"
+	case w.Temporal && c.Temporal == nil && p.Temporal == "":
+		return "does not run Temporal"
+	case w.UI && p.Policy == "":
+		return "does not work on runs"
+	}
+	return ""
 }
 
 // start starts the missing parts in this process.
@@ -153,7 +181,7 @@ func (c *conn) start(ctx context.Context, a *app, o dev.Options) (err error) {
 	if c.parts, err = dev.Start(ctx, o); err != nil {
 		return err
 	}
-	if err := c.use(a, c.parts.Process(), want{Temporal: o.Temporal}); err != nil {
+	if err := c.use(a, c.parts.Process()); err != nil {
 		return err
 	}
 	c.options.Transport = c.parts.S3Transport()
@@ -161,18 +189,12 @@ func (c *conn) start(ctx context.Context, a *app, o dev.Options) (err error) {
 }
 
 // use takes from a process's parts what is not outside.
-func (c *conn) use(a *app, p dev.Process, w want) error {
+func (c *conn) use(a *app, p dev.Process) error {
 	if c.URI == "" {
-		if p.S3 == "" {
-			return rl.Errorf(rl.Conflict, "data directory", "%s is held by process %d, which does not run the embedded store", filepath.Clean(a.data), p.PID)
-		}
 		c.URI = "s3://" + dev.Bucket
 		c.options = store.Options{Endpoint: p.S3, AccessKey: p.AccessKey, SecretKey: p.SecretKey}
 	}
 	if c.Temporal != nil || p.Temporal == "" {
-		if w.Temporal && c.Temporal == nil {
-			return rl.Errorf(rl.Conflict, "data directory", "%s is held by process %d, which does not run Temporal; try again when it has ended", filepath.Clean(a.data), p.PID)
-		}
 		return nil
 	}
 	return c.dial(a, client.Options{HostPort: p.Temporal, Namespace: dev.Namespace})

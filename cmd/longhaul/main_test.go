@@ -31,8 +31,22 @@ func TestScripts(t *testing.T) {
 			e.Setenv("LONGHAUL_THREADS", "1")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "follow": follow, "damage": damage, "jsonlines": jsonLines},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await, "exits": exits, "follow": follow, "damage": damage, "jsonlines": jsonLines},
 	})
+}
+
+// await FILE waits until a file is there.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 || neg {
+		ts.Fatalf("use: await FILE")
+	}
+	for range 600 {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	ts.Fatalf("%s does not appear", args[0])
 }
 
 // exits CODE COMMAND ARGS... runs a command that must end with that exit code.

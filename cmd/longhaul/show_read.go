@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+// readMembers reads a group and all that is known of its episodes.
+func (v viewer) readMembers(ctx context.Context, at address) (g shownGroup, err error) {
+	task, err := v.task(ctx, store.TasksKey(at.run, at.update), at, fmt.Sprintf("%s/%d", at.run, at.update))
+	if err != nil {
+		return g, err
+	}
+	if g, err = v.readGroup(ctx, at, task); err != nil {
+		return g, err
+	}
+	_, cfg, err := store.FindJSON[rl.Config](ctx, v.store, store.ConfigKey(at.run))
+	if err != nil {
+		return g, noRun(at.run, err)
+	}
+	learnt, ledger, err := v.learnt(ctx, at)
+	if err != nil {
+		return g, err
+	}
+	for m := range cfg.Group.Size {
+		id := rl.EpisodeID{Run: at.run, Update: at.update, Task: at.task, Member: m}
+		e := shownEpisode{ID: id.String(), Key: store.TrajectoryKey(id)}
+		if err := v.readEpisode(ctx, &e); err != nil {
+			return g, err
+		}
+		if g.Scores != nil && m < len(g.Scores.Scores) {
+			e.Score = &g.Scores.Scores[m]
+		}
+		if a, ok := learnt[m]; ok {
+			e.Advantage = &a
+		}
+		e.Slot = ledger[m]
+		g.Members = append(g.Members, e)
+	}
+	return g, nil
+}
+
+// task finds the task of an address in the stored list; where is the id of what lists it.
+func (v viewer) task(ctx context.Context, key string, at address, where string) (rl.Task, error) {
+	list, err := find[taskList](ctx, v.store, key)
+	if err != nil {
+		return rl.Task{}, err
+	}
+	if list == nil {
+		return rl.Task{}, rl.Errorf(rl.NotFound, where, "nothing is stored of it (yet); `longhaul show %s` lists what there is", at.run)
+	}
+	for _, t := range list.Tasks {
+		if t.ID == at.task {
+			return t, nil
+		}
+	}
+	return rl.Task{}, rl.Errorf(rl.NotFound, "task "+where+"/"+string(at.task), "it is none of its %d tasks; `longhaul show %s` lists them", len(list.Tasks), where)
+}
+
+func (v viewer) readEpisode(ctx context.Context, e *shownEpisode) (err error) {
+	e.Trajectory, err = v.store.Trajectory(ctx, e.Key)
+	if rl.KindOf(err) == rl.NotFound {
+		e.Failed, err = find[failure](ctx, v.store, store.FailureKey(e.Key))
+	}
+	return err
+}
+
+// learnt is what the update's batch and ledger say of the group's members. Advantages differ within a row only where
+// an estimator works by turns; the first one stands for all.
+func (v viewer) learnt(ctx context.Context, at address) (advantages map[int]float64, slots map[int]*rl.Slot, err error) {
+	advantages, slots = map[int]float64{}, map[int]*rl.Slot{}
+	ledger, err := find[rl.Ledger](ctx, v.store, store.LedgerKey(at.run, at.update))
+	if err != nil || ledger == nil {
+		return advantages, slots, err
+	}
+	for i, s := range ledger.Slots {
+		if s.Task == at.task {
+			slots[s.Member] = &ledger.Slots[i]
+		}
+	}
+	body, err := v.store.Get(ctx, store.BatchKey(at.run, at.update))
+	if err != nil {
+		if rl.KindOf(err) == rl.NotFound { // not that far
+			err = nil
+		}
+		return advantages, slots, err
+	}
+	batch, err := store.DecodeBatch(body)
+	if err != nil {
+		return advantages, slots, err
+	}
+	for _, s := range batch.Samples {
+		if _, seen := advantages[s.Episode.Member]; s.Episode.Task != at.task || seen {
+			continue
+		}
+		for i, trained := range s.LossMask {
+			if trained {
+				advantages[s.Episode.Member] = float64(s.Advantages[i])
+				break
+			}
+		}
+	}
+	return advantages, slots, nil
+}
+
+// lineage finds the checkpoint that sampled a trajectory. It may be gone (retention): nil then.
+func (v viewer) lineage(ctx context.Context, t *rl.Trajectory) (*lineage, error) {
+	if t == nil {
+		return nil, nil
+	}
+	run, n, err := t.Policy.First.Parse()
+	if err != nil {
+		return nil, nil // a server's own name of its model
+	}
+	ref, c, err := v.store.FindCheckpoint(ctx, run, n)
+	if k := rl.KindOf(err); k == rl.NotFound || k == rl.Corrupt {
+		return nil, nil
+	}
+	return &lineage{Version: c.Version, Manifest: ref, Parent: c.Parent}, err
+}
