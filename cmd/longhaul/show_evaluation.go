@@ -85,7 +85,7 @@ func (v viewer) readEvaluations(ctx context.Context, run rl.RunID, n rl.UpdateNu
 
 func (v viewer) evaluation(ctx context.Context, at address) error {
 	s := shownEvaluation{ID: string(at.version) + "/" + at.evaluation, Episodes: []shownEpisode{}}
-	list, err := find[taskList](ctx, v.store, store.EvaluationTasksKey(at.run, at.update, at.evaluation))
+	list, err := find[[]rl.Task](ctx, v.store, store.EvaluationTasksKey(at.run, at.update, at.evaluation))
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (v viewer) evaluation(ctx context.Context, at address) error {
 		return err
 	}
 	rows := [][]string{{"EPISODES", "KIND", "GREEDY", "SAMPLED", "TURNS"}}
-	for _, t := range list.Tasks {
+	for _, t := range *list {
 		row := []string{s.ID + "/" + string(t.ID), t.Kind}
 		var turns []string
 		for _, play := range plays {

@@ -45,19 +45,19 @@ func (v viewer) readMembers(ctx context.Context, at address) (g shownGroup, err 
 
 // task finds the task of an address in the stored list; where is the id of what lists it.
 func (v viewer) task(ctx context.Context, key string, at address, where string) (rl.Task, error) {
-	list, err := find[taskList](ctx, v.store, key)
+	list, err := find[[]rl.Task](ctx, v.store, key)
 	if err != nil {
 		return rl.Task{}, err
 	}
 	if list == nil {
 		return rl.Task{}, rl.Errorf(rl.NotFound, where, "nothing is stored of it (yet); `longhaul show %s` lists what there is", at.run)
 	}
-	for _, t := range list.Tasks {
+	for _, t := range *list {
 		if t.ID == at.task {
 			return t, nil
 		}
 	}
-	return rl.Task{}, rl.Errorf(rl.NotFound, "task "+where+"/"+string(at.task), "it is none of its %d tasks; `longhaul show %s` lists them", len(list.Tasks), where)
+	return rl.Task{}, rl.Errorf(rl.NotFound, "task "+where+"/"+string(at.task), "it is none of its %d tasks; `longhaul show %s` lists them", len(*list), where)
 }
 
 func (v viewer) readEpisode(ctx context.Context, e *shownEpisode) (err error) {

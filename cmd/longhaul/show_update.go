@@ -32,11 +32,6 @@ type shownGroup struct {
 	Members []shownEpisode `json:"members,omitempty"`
 }
 
-// taskList is how the tasks of an update or an evaluation are stored.
-type taskList struct {
-	Tasks []rl.Task `json:"tasks"`
-}
-
 func (v viewer) update(ctx context.Context, at address) error {
 	s, err := v.readUpdate(ctx, at)
 	if err != nil {
@@ -127,7 +122,7 @@ func (v viewer) readUpdate(ctx context.Context, at address) (s shownUpdate, err 
 	if s.Ledger, err = find[rl.Ledger](ctx, v.store, store.LedgerKey(at.run, at.update)); err != nil {
 		return s, err
 	}
-	tasks, err := find[taskList](ctx, v.store, store.TasksKey(at.run, at.update))
+	tasks, err := find[[]rl.Task](ctx, v.store, store.TasksKey(at.run, at.update))
 	if err != nil {
 		return s, err
 	}
@@ -137,7 +132,7 @@ func (v viewer) readUpdate(ctx context.Context, at address) (s shownUpdate, err 
 		}
 		return s, nil
 	}
-	for _, t := range tasks.Tasks {
+	for _, t := range *tasks {
 		g, err := v.readGroup(ctx, at, t)
 		if err != nil {
 			return s, err
