@@ -68,8 +68,7 @@ func (a *Activities) store(ctx context.Context, uri string) (*store.Store, error
 // tasksOf reads the tasks of an update or evaluation.
 func (a *Activities) tasksOf(ctx context.Context, st *store.Store, ref rl.Ref) ([]rl.Task, error) {
 	return cached(a, &a.tasks, ref.SHA256, func() ([]rl.Task, error) {
-		t, err := store.GetJSON[tasks](ctx, st, ref)
-		return t.Tasks, err
+		return store.GetJSON[[]rl.Task](ctx, st, ref)
 	})
 }
 

@@ -41,6 +41,23 @@ func (a *Activities) policy(s Stage, st *store.Store, cfg rl.Config) (*policy.Cl
 	})
 }
 
+// ready makes a version answer. Damaged weights of the embedded policy are Corrupt here, so that the run goes back to
+// an older checkpoint; a rollout would only see a server that fails.
+func (a *Activities) ready(ctx context.Context, s Stage, st *store.Store, cfg rl.Config, v rl.Version) error {
+	client, err := a.policy(s, st, cfg)
+	if err != nil {
+		return err
+	}
+	if cfg.Policy.Use != "tiny" {
+		return client.Ready(ctx, string(v))
+	}
+	server, err := a.EmbeddedPolicy(ctx, s.Store)
+	if err != nil {
+		return err
+	}
+	return server.Load(ctx, v)
+}
+
 func (a *Activities) tinyClient(h http.Handler, cfg rl.Config) *policy.Client {
 	n := cfg.Policy.Concurrency
 	if n == 0 {

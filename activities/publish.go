@@ -14,9 +14,9 @@ type PublishIn struct {
 	Summary rl.UpdateSummary `json:"summary"`
 }
 
-// PublishOut is the wall time that publishing took, in seconds.
+// PublishOut says whether the update's summary is this one, or was written before.
 type PublishOut struct {
-	Seconds float64 `json:"seconds"`
+	New bool `json:"new"`
 }
 
 // Publish makes the new version ready on the policy server, then writes the update's summary: once people read
@@ -33,16 +33,12 @@ func (a *Activities) publish(ctx context.Context, in PublishIn) (out PublishOut,
 	if err != nil {
 		return out, err
 	}
-	client, err := a.policy(in.Stage, st, cfg)
-	if err != nil {
-		return out, err
-	}
 	s := in.Summary
-	if err := client.Ready(ctx, string(s.Version)); err != nil {
+	if err := a.ready(ctx, in.Stage, st, cfg, s.Version); err != nil {
 		return out, err
 	}
 	s.Schema, s.Run, s.Update, s.Time = rl.UpdateSummarySchema, in.Run, in.Update, time.Now().UTC()
 	s.Seconds.Publish = time.Since(start).Seconds()
-	_, s, err = store.PutJSON(ctx, st, store.SummaryKey(in.Run, in.Update), s)
-	return PublishOut{Seconds: s.Seconds.Publish}, err
+	_, recorded, err := store.PutJSON(ctx, st, store.SummaryKey(in.Run, in.Update), s)
+	return PublishOut{New: recorded.Time.Equal(s.Time)}, err
 }

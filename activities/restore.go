@@ -15,7 +15,7 @@ type RestoreIn struct {
 	EvalKey string `json:"eval_key"`
 }
 
-// RestoreOut is the checkpoint to go on from; Manifest is nil when the run has none yet.
+// RestoreOut is the checkpoint to go on from; Manifest is nil when the run has none yet, or none that is whole.
 type RestoreOut struct {
 	Manifest *rl.Ref         `json:"manifest,omitempty"`
 	Update   rl.UpdateNumber `json:"update"`
@@ -43,7 +43,7 @@ func (a *Activities) restore(ctx context.Context, in RestoreIn) (out RestoreOut,
 	for _, s := range found.Skipped {
 		out.Skipped = append(out.Skipped, s.Key+": "+s.Why)
 	}
-	if rl.KindOf(err) == rl.NotFound { // none yet: the run begins at its beginning
+	if kind := rl.KindOf(err); kind == rl.NotFound || kind == rl.Corrupt { // none, or none that is whole
 		return out, nil
 	}
 	if err != nil {

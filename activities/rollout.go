@@ -65,6 +65,11 @@ func (a *Activities) runTrajectories(ctx context.Context, in RunTrajectoryIn) (o
 	if err != nil {
 		return out, err
 	}
+	if cfg.Policy.Use == "tiny" {
+		if err := a.ready(ctx, in.Stage, st, cfg, in.Version); err != nil {
+			return out, err
+		}
+	}
 	var (
 		wg   sync.WaitGroup
 		mu   sync.Mutex

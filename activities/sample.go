@@ -11,14 +11,6 @@ import (
 	"github.com/longhaul-rl/longhaul/store"
 )
 
-// tasks is the stored list of an update's or evaluation's tasks, in group order.
-type tasks struct {
-	Schema string    `json:"schema"`
-	Tasks  []rl.Task `json:"tasks"`
-}
-
-const tasksSchema = "longhaul/tasks/1"
-
 // SampleGroupOut refers to the sampled tasks.
 type SampleGroupOut struct {
 	Tasks  rl.Ref `json:"tasks"`
@@ -42,21 +34,21 @@ func (a *Activities) sampleGroup(ctx context.Context, in Stage) (SampleGroupOut,
 	if err != nil {
 		return SampleGroupOut{}, err
 	}
-	sampled := tasks{Schema: tasksSchema}
+	var sampled []rl.Task // in group order
 	if in.Evaluation != "" {
 		for i := range min(cfg.Eval.Tasks, cfg.Env.Tasks.Eval.Len()) {
-			sampled.Tasks = append(sampled.Tasks, world.Task(rl.Eval, cfg.Env.Tasks.Eval.First+i))
+			sampled = append(sampled, world.Task(rl.Eval, cfg.Env.Tasks.Eval.First+i))
 		}
 	} else {
 		n := cfg.Env.Tasks.Train.Len()
 		for i := range cfg.Group.PerUpdate {
 			at := (int(in.Update)-1)*cfg.Group.PerUpdate + i
 			index := shuffled(rl.Seed(cfg.Sampling.Seed, "tasks", at/n), n, at%n)
-			sampled.Tasks = append(sampled.Tasks, world.Task(rl.Train, cfg.Env.Tasks.Train.First+index))
+			sampled = append(sampled, world.Task(rl.Train, cfg.Env.Tasks.Train.First+index))
 		}
 	}
 	ref, sampled, err := store.PutJSON(ctx, st, in.tasksKey(), sampled)
-	return SampleGroupOut{Tasks: ref, Groups: len(sampled.Tasks)}, err
+	return SampleGroupOut{Tasks: ref, Groups: len(sampled)}, err
 }
 
 // shuffled is element i of a seeded permutation of 0..n-1, without holding the permutation: a four-round Feistel

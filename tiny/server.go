@@ -62,6 +62,12 @@ func NewServer(load func(context.Context, rl.Version) (*nn.Model, error), thread
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
+// Load makes a version ready to answer. Errors are load's own, which an answer over HTTP cannot carry, or ctx's.
+func (s *Server) Load(ctx context.Context, v rl.Version) error {
+	_, err := s.versions.get(ctx, v)
+	return err
+}
+
 // Close fails the requests that wait or are being sampled (503) and stops the threads. It may be called twice.
 func (s *Server) Close() {
 	s.cancel()

@@ -32,6 +32,7 @@ type State struct {
 	Best    *Best           `json:"best,omitempty"`
 	Scale   float64         `json:"scale"`   // of the learning rate
 	Retries int             `json:"retries"` // collapses gone back from
+	Backs   int             `json:"backs"`   // fallbacks in a row without a new update in between
 	Seconds rl.Seconds      `json:"seconds"` // of the last finished update
 	Recent  []rl.Event      `json:"recent,omitempty"`
 	Untold  []rl.Event      `json:"untold,omitempty"` // not yet in an update's summary
@@ -81,16 +82,17 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 	}
 	for int(t.Next) <= t.in.Plan.Updates {
 		t.mark(ctx)
-		if err := t.update(ctx); err != nil {
-			if activities.KindOf(err) != rl.Corrupt {
-				return TrainOut{}, err
-			}
+		err := t.update(ctx)
+		if err == nil {
+			err = t.evaluate(ctx)
+		}
+		if activities.KindOf(err) == rl.Corrupt {
 			if err := t.fallBack(ctx, err); err != nil {
 				return TrainOut{}, err
 			}
 			continue
 		}
-		if err := t.evaluate(ctx); err != nil {
+		if err != nil {
 			return TrainOut{}, err
 		}
 		t.Next++
@@ -114,6 +116,7 @@ func (t *train) restore(ctx workflow.Context) error {
 	}
 	t.tellSkipped(ctx, found)
 	if found.Manifest == nil {
+		t.Base, t.Current, t.Next = nil, 0, 0
 		return nil
 	}
 	t.Base, t.Current, t.Next = found.Manifest, found.Update, found.Update+1
@@ -123,24 +126,32 @@ func (t *train) restore(ctx workflow.Context) error {
 	return nil
 }
 
-// fallBack answers corrupt bytes: the run goes on from the newest whole checkpoint before them. When that is the
-// one it stood on, something else is corrupt and nothing can be gone back to.
+// fallBack answers corrupt bytes: the run goes on from the newest whole checkpoint before them. The updates after that
+// one are walked again, which finds all that is recorded and whole, and makes anew, to the same bytes, what is not.
+// When the run already stands on that checkpoint, something else is corrupt, and there is nothing to go back to; nor is
+// there when the store damages what is mended again and again.
 func (t *train) fallBack(ctx workflow.Context, cause error) error {
 	was := t.Base
-	next := t.Next
+	t.Backs++
 	if err := t.restore(ctx); err != nil {
 		return err
 	}
-	if was == nil || t.Base == nil || *t.Base == *was {
+	if t.Backs > backsInARow || was == nil || t.Base != nil && *t.Base == *was {
 		return cause
 	}
-	t.Next = next
 	return nil
 }
 
+// backsInARow bounds the fallbacks between two new updates.
+const backsInARow = 3
+
 func (t *train) tellSkipped(ctx workflow.Context, found activities.RestoreOut) {
+	instead := fmt.Sprintf("going on from update %d instead", found.Update)
+	if found.Manifest == nil {
+		instead = "no checkpoint before it is whole: walking the line again from its beginning, with all that is recorded"
+	}
 	for _, s := range found.Skipped {
-		t.tell(ctx, "checkpoint_fallback", fmt.Sprintf("%s; going on from update %d instead", s, found.Update))
+		t.tell(ctx, "checkpoint_fallback", s+"; "+instead)
 	}
 }
 

@@ -66,7 +66,7 @@ func newWorld(t *testing.T) *world {
 		for _, e := range in.Summary.Events {
 			w.events = append(w.events, fmt.Sprintf("%d %s", in.Update, e.Kind))
 		}
-		return activities.PublishOut{}, nil
+		return activities.PublishOut{New: true}, nil
 	})
 	w.env.OnActivity(stages.ScoreEvaluation, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.ScoreEvaluationIn) (activities.ScoreEvaluationOut, error) {
 		r := rl.Rate{Mean: w.success[in.Update]}
@@ -127,16 +127,16 @@ func TestCollapseGoesBackToTheBest(t *testing.T) {
 	}
 }
 
-// A damaged base: the run goes on from the checkpoint before it, says so, and keeps counting.
+// A damaged base: the run goes on from the checkpoint before it and says so; the update in between is walked again.
 func TestDamagedBaseFallsBack(t *testing.T) {
 	w := newWorld(t)
 	w.corrupt[3] = true
 	w.train(t, Plan{Updates: 4})
-	want := []string{"0<-*1", "1<ckpt/0*1", "2<ckpt/1*1", "3<ckpt/1*1", "4<ckpt/3*1"}
+	want := []string{"0<-*1", "1<ckpt/0*1", "2<ckpt/1*1", "2<ckpt/1*1", "3<ckpt/2*1", "4<ckpt/3*1"}
 	if got := w.bases(); !slices.Equal(got, want) {
 		t.Fatalf("jobs %v, want %v", got, want)
 	}
-	if want := []string{"3 checkpoint_fallback"}; !slices.Equal(w.events, want) {
+	if want := []string{"2 checkpoint_fallback"}; !slices.Equal(w.events, want) {
 		t.Fatalf("events %v, want %v", w.events, want)
 	}
 }

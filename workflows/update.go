@@ -30,7 +30,10 @@ func (t *train) update(ctx workflow.Context) error {
 	if err := t.do(ctx, bookkeeping(ctx), "Publish", stages.Publish, activities.PublishIn{Stage: t.at(t.Next), Summary: s}, &published, &s.Seconds.Publish); err != nil {
 		return err
 	}
-	t.Base, t.Current, t.Untold, t.Seconds = &s.Checkpoint, t.Next, nil, s.Seconds
+	t.Base, t.Current, t.Seconds = &s.Checkpoint, t.Next, s.Seconds
+	if published.New { // else an earlier walk of this update wrote its summary, without these events
+		t.Untold, t.Backs = nil, 0
+	}
 	return nil
 }
 
