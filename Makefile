@@ -63,5 +63,4 @@ fuzz: ## every fuzz target for FUZZTIME (20s)
 
 .PHONY: requirements
 requirements: ## pins what .ci/run installs for the tests that need Python (needs uv)
-	@cd .ci && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
-	  --no-annotate --no-header requirements.in -o requirements.txt
+	@cd .ci && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header requirements.in -o requirements.txt
