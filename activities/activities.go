@@ -37,6 +37,7 @@ type Activities struct {
 	tasks    map[string][]rl.Task      // by sha256
 	policies map[string]*policy.Client // by store and config
 	embedded map[string]*tiny.Server   // by store
+	recent   recent
 }
 
 // Stage says which update of which run a stage works on, and where its bytes lie.

@@ -46,7 +46,7 @@ func (a *Activities) computeAdvantages(ctx context.Context, in ComputeAdvantages
 	}
 	groups, scores := make([]rl.Group, len(all)), make([]rl.Scores, len(all))
 	for i, task := range all {
-		if groups[i], err = readGroup(ctx, st, in.Stage, task, cfg.Group.Size); err != nil {
+		if groups[i], err = a.readGroup(ctx, st, in.Stage, task, cfg.Group.Size); err != nil {
 			return out, err
 		}
 		key := store.ScoresKey(in.Run, in.Update, task.ID)

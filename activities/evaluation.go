@@ -43,7 +43,7 @@ func (a *Activities) scoreEvaluation(ctx context.Context, in ScoreEvaluationIn) 
 		ByKind: map[string]rl.Rate{}, Failed: map[rl.LeftOut]int{}, Metrics: map[string]float64{},
 	}
 	for _, task := range all {
-		g, err := readGroup(ctx, st, in.Stage, task, len(plays))
+		g, err := a.readGroup(ctx, st, in.Stage, task, len(plays))
 		if err != nil {
 			return out, err
 		}

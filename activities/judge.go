@@ -47,7 +47,7 @@ func (a *Activities) judgeGroup(ctx context.Context, in JudgeGroupIn) (out Judge
 		return out, err
 	}
 	if !ok {
-		if scores, err = judge(ctx, st, in.Stage, cfg, all[in.Group]); err != nil {
+		if scores, err = a.judge(ctx, st, in.Stage, cfg, all[in.Group]); err != nil {
 			return out, err
 		}
 		if _, scores, err = store.PutJSON(ctx, st, key, scores); err != nil {
@@ -62,8 +62,8 @@ func (a *Activities) judgeGroup(ctx context.Context, in JudgeGroupIn) (out Judge
 	return out, nil
 }
 
-func judge(ctx context.Context, st *store.Store, s Stage, cfg rl.Config, task rl.Task) (rl.Scores, error) {
-	group, err := readGroup(ctx, st, s, task, cfg.Group.Size)
+func (a *Activities) judge(ctx context.Context, st *store.Store, s Stage, cfg rl.Config, task rl.Task) (rl.Scores, error) {
+	group, err := a.readGroup(ctx, st, s, task, cfg.Group.Size)
 	if err != nil {
 		return rl.Scores{}, err
 	}
@@ -79,11 +79,11 @@ func judge(ctx context.Context, st *store.Store, s Stage, cfg rl.Config, task rl
 }
 
 // readGroup reads the group's trajectories and recorded failures.
-func readGroup(ctx context.Context, st *store.Store, s Stage, task rl.Task, size int) (rl.Group, error) {
+func (a *Activities) readGroup(ctx context.Context, st *store.Store, s Stage, task rl.Task, size int) (rl.Group, error) {
 	g := rl.Group{Task: task, Trajectories: make([]*rl.Trajectory, size), Failed: make([]string, size)}
 	for m := range size {
 		key := s.trajectoryKey(task.ID, m)
-		t, err := st.Trajectory(ctx, key)
+		t, err := a.trajectory(ctx, st, key)
 		if err == nil {
 			g.Trajectories[m] = t
 			continue

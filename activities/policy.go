@@ -12,10 +12,10 @@ import (
 	"github.com/longhaul-rl/longhaul/tiny/nn"
 )
 
-// Live episodes at once, when run.yaml does not say. 16 a thread is where the embedded policy's caches still
-// fit the processor's.
+// Live episodes at once, when run.yaml does not say. The embedded policy samples 16 sequences a thread at a time, where
+// their caches still fit the processor's; four times as many episodes keep it busy while others talk to their worlds.
 const (
-	tinyConcurrencyPerThread = 16
+	tinyConcurrencyPerThread = 64
 	openaiConcurrency        = 256
 )
 

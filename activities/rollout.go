@@ -83,7 +83,7 @@ func (a *Activities) runTrajectories(ctx context.Context, in RunTrajectoryIn) (o
 	}
 	for _, task := range asked {
 		for m := range in.Members {
-			e := episode{stage: in.Stage, store: st, config: cfg, policy: client, found: found, task: task, member: in.FirstMember + m, version: in.Version}
+			e := episode{Activities: a, stage: in.Stage, in: st, config: cfg, client: client, found: found, task: task, member: in.FirstMember + m, version: in.Version}
 			wg.Go(func() {
 				t, failed, err := e.run(ctx)
 				mu.Lock()
@@ -121,10 +121,11 @@ func worst(errs []error) error {
 
 // episode is one rollout to do.
 type episode struct {
+	*Activities
 	stage   Stage
-	store   *store.Store
+	in      *store.Store
 	config  rl.Config
-	policy  *policy.Client
+	client  *policy.Client
 	found   map[string]bool // keys that earlier attempts recorded for the group
 	task    rl.Task
 	member  int
@@ -143,17 +144,17 @@ func (e episode) run(ctx context.Context) (*rl.Trajectory, failure, error) {
 	failed := store.FailureKey(key)
 	switch {
 	case e.found[key]:
-		t, err := e.store.Trajectory(ctx, key)
+		t, err := e.trajectory(ctx, e.in, key)
 		return t, failure{}, err
 	case e.found[failed]:
-		_, f, err := store.FindJSON[failure](ctx, e.store, failed)
+		_, f, err := store.FindJSON[failure](ctx, e.in, failed)
 		return nil, f, err
 	}
 	t, err := e.roll(ctx)
 	if err != nil {
 		return e.fail(ctx, failed, err)
 	}
-	t, err = e.store.PutTrajectory(ctx, key, t)
+	t, err = e.putTrajectory(ctx, e.in, key, t)
 	return t, failure{}, err
 }
 
@@ -177,7 +178,7 @@ func (e episode) roll(ctx context.Context) (*rl.Trajectory, error) {
 	if e.stage.Evaluation == "" {
 		seed = rl.Seed(seed, e.stage.Update)
 	}
-	return rollout.Run(ctx, env, e.policy, rollout.Options{
+	return rollout.Run(ctx, env, e.client, rollout.Options{
 		Episode:     e.stage.episode(e.task.ID, e.member),
 		Task:        e.task,
 		Model:       string(e.version),
@@ -194,6 +195,6 @@ func (e episode) fail(ctx context.Context, key string, err error) (*rl.Trajector
 	if ctx.Err() != nil || leftOut(err) != rl.EnvFailed || activity.GetInfo(ctx).Attempt < environmentAttempts {
 		return nil, failure{}, err
 	}
-	_, f, err := store.PutJSON(ctx, e.store, key, failure{LeftOut: rl.EnvFailed, Why: err.Error()})
+	_, f, err := store.PutJSON(ctx, e.in, key, failure{LeftOut: rl.EnvFailed, Why: err.Error()})
 	return nil, f, err
 }

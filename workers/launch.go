@@ -24,11 +24,17 @@ func Launch(ctx context.Context, c client.Client, st *store.Store, uri string, c
 	if err != nil {
 		return nil, err
 	}
+	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+	if whole, err := complete(ctx, st, cfg); err != nil {
+		return nil, err
+	} else if !whole { // Temporal may remember a run of this name that the store does not
+		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
+	}
 	run, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID:                       workflows.TrainID(cfg.Name),
 		TaskQueue:                workflows.ControlQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY,
+		WorkflowIDReusePolicy:    reuse,
 	}, workflows.Train, workflows.TrainIn{Run: cfg.Name, Store: uri, Config: ref, Plan: workflows.PlanOf(cfg)})
 	if _, done := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); done {
 		return c.GetWorkflow(ctx, workflows.TrainID(cfg.Name), ""), nil
@@ -37,6 +43,16 @@ func Launch(ctx context.Context, c client.Client, st *store.Store, uri string, c
 		return nil, fmt.Errorf("starting %s: %w", workflows.TrainID(cfg.Name), err)
 	}
 	return run, nil
+}
+
+// complete reports whether the store has the run's last checkpoint.
+func complete(ctx context.Context, st *store.Store, cfg rl.Config) (bool, error) {
+	ref, err := st.Pointer(ctx, cfg.Name, store.Latest)
+	switch rl.KindOf(err) {
+	case rl.NotFound, rl.Corrupt:
+		return false, nil
+	}
+	return err == nil && ref.Key == store.CheckpointKey(cfg.Name, rl.UpdateNumber(cfg.Updates)), err
 }
 
 // recordConfig writes the run's configuration once, and compares it with what is recorded.

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/longhaul-rl/longhaul/activities"
+	"github.com/longhaul-rl/longhaul/cmd/longhaul/render"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+	"github.com/longhaul-rl/longhaul/workflows"
+)
+
+func (a *app) evalCommand() *cobra.Command {
+	return a.jsonFlag(&cobra.Command{
+		Use: "eval RUN[@VERSION]", Short: "Play held-out tasks with a version: success with its 95 % interval", GroupID: groupLook, Args: cobra.ExactArgs(1),
+		Long: "eval plays the run's held-out tasks (eval.tasks), greedily and by sampling, with the newest version or the one named:\n" +
+			"orders-1, orders-1@12, orders-1@000012. The result is kept: asked again, it is only read.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := a.host(cmd.Context(), want{}, true)
+			if err != nil {
+				return err
+			}
+			defer h.Close()
+			e, err := a.evaluate(cmd.Context(), h.conn, args[0])
+			if err != nil {
+				return err
+			}
+			if a.out.json {
+				return a.out.object(e)
+			}
+			a.out.print("%s\n", render.Evaluation(e))
+			return nil
+		},
+	})
+}
+
+func (a *app) evaluate(ctx context.Context, c *conn, name string) (rl.Evaluation, error) {
+	run, n, err := versionNamed(ctx, c, name)
+	if err != nil {
+		return rl.Evaluation{}, err
+	}
+	ref, cfg, err := store.FindJSON[rl.Config](ctx, c.Store, store.ConfigKey(run))
+	if err != nil {
+		return rl.Evaluation{}, err
+	}
+	version, key := rl.VersionOf(run, n), workflows.EvaluationKey(cfg)
+	_, e, err := store.FindJSON[rl.Evaluation](ctx, c.Store, store.EvaluationKey(run, n, key))
+	if rl.KindOf(err) != rl.NotFound {
+		return e, err
+	}
+	a.out.say("playing %d held-out tasks with %s, twice each", cfg.Eval.Tasks, version)
+	w, err := c.Temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: workflows.EvaluateID(version, key), TaskQueue: workflows.ControlQueue,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+	}, workflows.Evaluate, workflows.EvaluateIn{
+		Stage:          activities.Stage{Run: run, Store: c.URI, Config: ref, Update: n, Evaluation: key},
+		EpisodeTimeout: time.Duration(cfg.Env.EpisodeTimeout),
+	})
+	if err != nil {
+		return e, fmt.Errorf("starting the evaluation of %s: %w", version, err)
+	}
+	var out activities.ScoreEvaluationOut
+	if err := w.Get(ctx, &out); err != nil {
+		return e, fmt.Errorf("evaluating %s: %w", version, err)
+	}
+	return store.GetJSON[rl.Evaluation](ctx, c.Store, out.Evaluation)
+}
+
+// versionNamed reads RUN, RUN@12 or RUN@000012. Without a number it is the newest checkpoint.
+func versionNamed(ctx context.Context, c *conn, name string) (rl.RunID, rl.UpdateNumber, error) {
+	if !strings.Contains(name, "@") {
+		ref, err := c.Store.Pointer(ctx, rl.RunID(name), store.Latest)
+		if rl.KindOf(err) == rl.NotFound {
+			return "", 0, rl.Errorf(rl.NotFound, "run "+name, "it has no checkpoint; `longhaul runs` lists the runs")
+		}
+		if err != nil {
+			return "", 0, err
+		}
+		ckpt, err := c.Store.Checkpoint(ctx, ref)
+		return rl.RunID(name), ckpt.Update, err
+	}
+	run, n, err := rl.Version(name).Parse()
+	if err != nil {
+		return "", 0, err
+	}
+	if _, _, err := c.Store.FindCheckpoint(ctx, run, n); rl.KindOf(err) == rl.NotFound {
+		return "", 0, rl.Errorf(rl.NotFound, "version "+name, "there is no such checkpoint")
+	} else if err != nil {
+		return "", 0, err
+	}
+	return run, n, nil
+}

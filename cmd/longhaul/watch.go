@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/longhaul-rl/longhaul/cmd/longhaul/render"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+	"github.com/longhaul-rl/longhaul/workflows"
+)
+
+func (a *app) watchCommand() *cobra.Command {
+	return a.jsonFlag(&cobra.Command{
+		Use: "watch RUN", Short: "Follow a run live, from its first update on", GroupID: groupLook, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect(cmd.Context(), want{Temporal: true})
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			f, err := a.follower(cmd.Context(), c, rl.RunID(args[0]))
+			if err != nil {
+				return err
+			}
+			_, err = f.follow(cmd.Context())
+			return err
+		},
+	})
+}
+
+// follower tells of a run's updates, evaluations and events as they come.
+type follower struct {
+	observer
+	config rl.Config
+	table  *updates
+	next   rl.UpdateNumber // whose summary has not been told
+	due    rl.UpdateNumber // whose evaluation has not been told
+	recent []rl.UpdateSummary
+}
+
+// pollEvery is how often a follower looks.
+const pollEvery = 400 * time.Millisecond
+
+func (a *app) follower(ctx context.Context, c *conn, run rl.RunID) (*follower, error) {
+	_, cfg, err := store.FindJSON[rl.Config](ctx, c.Store, store.ConfigKey(run))
+	if rl.KindOf(err) == rl.NotFound {
+		return nil, rl.Errorf(rl.NotFound, "run "+string(run), "no such run; `longhaul runs` lists them")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &follower{observer: observer{c.Temporal, c.Store, run}, config: cfg, table: a.out.updates(cfg.Updates)}, nil
+}
+
+// follow returns when the run has ended, with how it ended.
+func (f *follower) follow(ctx context.Context) (runStatus, error) {
+	for {
+		s, err := f.status(ctx)
+		if err != nil {
+			return s, err
+		}
+		if err := f.tell(ctx); err != nil {
+			return s, err
+		}
+		switch s.State {
+		case workflows.Done:
+			return s, nil
+		case workflows.Failed:
+			return s, fmt.Errorf("run %s failed: %s\nIt goes on from its newest checkpoint when it is started again", f.run, s.Failure)
+		}
+		f.table.now("%s", liveLine(s))
+		select {
+		case <-ctx.Done():
+			return s, ctx.Err()
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// tell writes what was finished since the last look: an update's evaluation comes after its summary.
+func (f *follower) tell(ctx context.Context) error {
+	for int(f.next) <= f.config.Updates {
+		_, u, err := store.FindJSON[rl.UpdateSummary](ctx, f.store, store.SummaryKey(f.run, f.next))
+		if rl.KindOf(err) == rl.NotFound {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := f.summary(u); err != nil {
+			return err
+		}
+		f.next++
+	}
+	plan := workflows.PlanOf(f.config)
+	for ; f.due < f.next; f.due++ {
+		if !plan.Evaluates(f.due) {
+			continue
+		}
+		_, e, err := store.FindJSON[rl.Evaluation](ctx, f.store, store.EvaluationKey(f.run, f.due, plan.EvalKey))
+		if rl.KindOf(err) == rl.NotFound {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := f.table.evaluation(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// summary tells of one update, with the events that led to it before it.
+func (f *follower) summary(u rl.UpdateSummary) error {
+	for _, e := range u.Events {
+		if err := f.table.event(f.run, e); err != nil {
+			return err
+		}
+	}
+	if u.Update == 0 {
+		return f.table.started(u)
+	}
+	f.recent = append(f.recent, u)
+	f.recent = f.recent[max(0, len(f.recent)-rateWindow):]
+	mean := 0.0
+	for _, r := range f.recent {
+		mean += r.Seconds.Total() / float64(len(f.recent))
+	}
+	left := time.Duration(mean * float64(f.config.Updates-int(u.Update)) * float64(time.Second))
+	return f.table.done(u, left)
+}
+
+// liveLine says what is under way.
+func liveLine(s runStatus) string {
+	line := fmt.Sprintf("update %d/%d  %s", s.Update, s.Updates, stageWords(s.Stage))
+	if s.Update == 0 && s.Stage == "UpdatePolicy" {
+		line = "warm-up  imitating easy demonstrations"
+	}
+	if p := s.Progress; p != nil && p.Total > 0 {
+		line += fmt.Sprintf("  %s %d/%d", p.What, p.Done, p.Total)
+	} else if p != nil {
+		line += fmt.Sprintf("  %d %s", p.Done, p.What)
+	}
+	if w := s.WaitingFor; w != nil {
+		line = fmt.Sprintf("update %d/%d  waiting for %s since %s: %s", s.Update, s.Updates, w.What, render.Duration(time.Since(w.Since)), w.Why)
+	}
+	return line
+}
+
+// stageWords is a stage as one would say it.
+func stageWords(stage string) string {
+	switch stage {
+	case "SampleGroup":
+		return "sampling tasks"
+	case "Collect":
+		return "rolling out and judging"
+	case "ComputeAdvantages":
+		return "computing advantages"
+	case "UpdatePolicy":
+		return "training"
+	case "Checkpoint":
+		return "writing the checkpoint"
+	case "Publish":
+		return "publishing the version"
+	case "Evaluate":
+		return "evaluating on held-out tasks"
+	case "Restore":
+		return "finding the newest checkpoint"
+	}
+	return stage
+}
