@@ -5,25 +5,43 @@
 package kern
 
 //go:noescape
-func gemm512x8(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)
+func gemm512x8(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int, acc int)
 
 //go:noescape
-func gemm512x4(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)
+func gemm512x4(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int, acc int)
 
 //go:noescape
-func gemm512x2(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)
+func gemm512x2(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int, acc int)
 
 //go:noescape
-func gemm512x1(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)
+func gemm512x1(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int, acc int)
 
 //go:noescape
-func gemm256x4(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)
+func gemm256x4(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int, acc int)
 
 //go:noescape
-func gemm256x2(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)
+func gemm256x2(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int, acc int)
 
 //go:noescape
-func gemm256x1(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)
+func gemm256x1(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int, acc int)
+
+//go:noescape
+func each512x4(k int, a *float32, sa int, csa int, panel *float32, sp int, c *float32, sc int, acc int)
+
+//go:noescape
+func each256x4(k int, a *float32, sa int, csa int, panel *float32, sp int, c *float32, sc int, acc int)
+
+//go:noescape
+func each512x3(k int, a *float32, sa int, csa int, panel *float32, sp int, c *float32, sc int, acc int)
+
+//go:noescape
+func each256x3(k int, a *float32, sa int, csa int, panel *float32, sp int, c *float32, sc int, acc int)
+
+//go:noescape
+func each512x2(k int, a *float32, sa int, csa int, panel *float32, sp int, c *float32, sc int, acc int)
+
+//go:noescape
+func each256x2(k int, a *float32, sa int, csa int, panel *float32, sp int, c *float32, sc int, acc int)
 
 //go:noescape
 func exp512(dst *float32, src *float32, n int, mul float32, sub float32, sums *float32)

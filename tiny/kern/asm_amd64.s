@@ -43,9 +43,9 @@ GLOBL expPoly6<>(SB), RODATA|NOPTR, $4
 DATA expPoly7<>+0(SB)/4, $0x3f800000
 GLOBL expPoly7<>(SB), RODATA|NOPTR, $4
 
-// func gemm512x8(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)
-// Requires: AVX, AVX512F
-TEXT ·gemm512x8(SB), NOSPLIT, $0-56
+// func gemm512x8(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int, acc int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·gemm512x8(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    rsa+16(FP), DX
@@ -57,6 +57,25 @@ TEXT ·gemm512x8(SB), NOSPLIT, $0-56
 	LEAQ    (CX)(DX*4), R10
 	LEAQ    (R8)(R8*2), R11
 	LEAQ    (DI)(R8*4), R12
+	MOVQ    acc+56(FP), R13
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	TESTQ   R13, R13
+	JE      loop
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
 	VMOVUPS (DI)(R8*1), Z2
@@ -125,9 +144,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func gemm512x4(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)
-// Requires: AVX, AVX512F
-TEXT ·gemm512x4(SB), NOSPLIT, $0-56
+// func gemm512x4(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int, acc int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·gemm512x4(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    rsa+16(FP), DX
@@ -137,6 +156,17 @@ TEXT ·gemm512x4(SB), NOSPLIT, $0-56
 	MOVQ    ldc+48(FP), R8
 	LEAQ    (DX)(DX*2), R9
 	LEAQ    (R8)(R8*2), R10
+	MOVQ    acc+56(FP), R11
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	TESTQ   R11, R11
+	JE      loop
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
 	VMOVUPS (DI)(R8*1), Z2
@@ -176,9 +206,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func gemm512x2(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)
-// Requires: AVX, AVX512F
-TEXT ·gemm512x2(SB), NOSPLIT, $0-56
+// func gemm512x2(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int, acc int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·gemm512x2(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    rsa+16(FP), DX
@@ -188,6 +218,13 @@ TEXT ·gemm512x2(SB), NOSPLIT, $0-56
 	MOVQ    ldc+48(FP), R8
 	LEAQ    (DX)(DX*2), R9
 	LEAQ    (R8)(R8*2), R9
+	MOVQ    acc+56(FP), R9
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	TESTQ   R9, R9
+	JE      loop
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
 	VMOVUPS (DI)(R8*1), Z2
@@ -213,9 +250,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func gemm512x1(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)
-// Requires: AVX, AVX512F
-TEXT ·gemm512x1(SB), NOSPLIT, $0-56
+// func gemm512x1(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int, acc int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·gemm512x1(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    rsa+16(FP), DX
@@ -225,6 +262,11 @@ TEXT ·gemm512x1(SB), NOSPLIT, $0-56
 	MOVQ    ldc+48(FP), R8
 	LEAQ    (DX)(DX*2), DX
 	LEAQ    (R8)(R8*2), DX
+	MOVQ    acc+56(FP), DX
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	TESTQ   DX, DX
+	JE      loop
 	VMOVUPS (DI), Z0
 	VMOVUPS 64(DI), Z1
 
@@ -243,9 +285,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func gemm256x4(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)
+// func gemm256x4(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int, acc int)
 // Requires: AVX, FMA3
-TEXT ·gemm256x4(SB), NOSPLIT, $0-56
+TEXT ·gemm256x4(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    rsa+16(FP), DX
@@ -255,6 +297,17 @@ TEXT ·gemm256x4(SB), NOSPLIT, $0-56
 	MOVQ    ldc+48(FP), R8
 	LEAQ    (DX)(DX*2), R9
 	LEAQ    (R8)(R8*2), R10
+	MOVQ    acc+56(FP), R11
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	TESTQ   R11, R11
+	JE      loop
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
 	VMOVUPS (DI)(R8*1), Y2
@@ -294,9 +347,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func gemm256x2(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)
+// func gemm256x2(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int, acc int)
 // Requires: AVX, FMA3
-TEXT ·gemm256x2(SB), NOSPLIT, $0-56
+TEXT ·gemm256x2(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    rsa+16(FP), DX
@@ -306,6 +359,13 @@ TEXT ·gemm256x2(SB), NOSPLIT, $0-56
 	MOVQ    ldc+48(FP), R8
 	LEAQ    (DX)(DX*2), R9
 	LEAQ    (R8)(R8*2), R9
+	MOVQ    acc+56(FP), R9
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	TESTQ   R9, R9
+	JE      loop
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
 	VMOVUPS (DI)(R8*1), Y2
@@ -331,9 +391,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func gemm256x1(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int)
+// func gemm256x1(k int, a *float32, rsa int, csa int, panel *float32, c *float32, ldc int, acc int)
 // Requires: AVX, FMA3
-TEXT ·gemm256x1(SB), NOSPLIT, $0-56
+TEXT ·gemm256x1(SB), NOSPLIT, $0-64
 	MOVQ    k+0(FP), AX
 	MOVQ    a+8(FP), CX
 	MOVQ    rsa+16(FP), DX
@@ -343,6 +403,11 @@ TEXT ·gemm256x1(SB), NOSPLIT, $0-56
 	MOVQ    ldc+48(FP), R8
 	LEAQ    (DX)(DX*2), DX
 	LEAQ    (R8)(R8*2), DX
+	MOVQ    acc+56(FP), DX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	TESTQ   DX, DX
+	JE      loop
 	VMOVUPS (DI), Y0
 	VMOVUPS 32(DI), Y1
 
@@ -358,6 +423,324 @@ loop:
 	JNE          loop
 	VMOVUPS      Y0, (DI)
 	VMOVUPS      Y1, 32(DI)
+	VZEROUPPER
+	RET
+
+// func each512x4(k int, a *float32, sa int, csa int, panel *float32, sp int, c *float32, sc int, acc int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·each512x4(SB), NOSPLIT, $0-72
+	MOVQ    k+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    sa+16(FP), DX
+	MOVQ    csa+24(FP), BX
+	MOVQ    panel+32(FP), SI
+	MOVQ    sp+40(FP), DI
+	MOVQ    c+48(FP), R8
+	MOVQ    sc+56(FP), R9
+	LEAQ    (DX)(DX*2), R10
+	LEAQ    (DI)(DI*2), R11
+	LEAQ    (R9)(R9*2), R12
+	MOVQ    acc+64(FP), R13
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	TESTQ   R13, R13
+	JE      loop
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS 64(R8)(R9*1), Z3
+	VMOVUPS (R8)(R9*2), Z4
+	VMOVUPS 64(R8)(R9*2), Z5
+	VMOVUPS (R8)(R12*1), Z6
+	VMOVUPS 64(R8)(R12*1), Z7
+
+loop:
+	VBROADCASTSS (CX), Z8
+	VFMADD231PS  (SI), Z8, Z0
+	VFMADD231PS  64(SI), Z8, Z1
+	VBROADCASTSS (CX)(DX*1), Z8
+	VFMADD231PS  (SI)(DI*1), Z8, Z2
+	VFMADD231PS  64(SI)(DI*1), Z8, Z3
+	VBROADCASTSS (CX)(DX*2), Z8
+	VFMADD231PS  (SI)(DI*2), Z8, Z4
+	VFMADD231PS  64(SI)(DI*2), Z8, Z5
+	VBROADCASTSS (CX)(R10*1), Z8
+	VFMADD231PS  (SI)(R11*1), Z8, Z6
+	VFMADD231PS  64(SI)(R11*1), Z8, Z7
+	ADDQ         BX, CX
+	ADDQ         $0x80, SI
+	DECQ         AX
+	JNE          loop
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	VMOVUPS      Z2, (R8)(R9*1)
+	VMOVUPS      Z3, 64(R8)(R9*1)
+	VMOVUPS      Z4, (R8)(R9*2)
+	VMOVUPS      Z5, 64(R8)(R9*2)
+	VMOVUPS      Z6, (R8)(R12*1)
+	VMOVUPS      Z7, 64(R8)(R12*1)
+	VZEROUPPER
+	RET
+
+// func each256x4(k int, a *float32, sa int, csa int, panel *float32, sp int, c *float32, sc int, acc int)
+// Requires: AVX, FMA3
+TEXT ·each256x4(SB), NOSPLIT, $0-72
+	MOVQ    k+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    sa+16(FP), DX
+	MOVQ    csa+24(FP), BX
+	MOVQ    panel+32(FP), SI
+	MOVQ    sp+40(FP), DI
+	MOVQ    c+48(FP), R8
+	MOVQ    sc+56(FP), R9
+	LEAQ    (DX)(DX*2), R10
+	LEAQ    (DI)(DI*2), R11
+	LEAQ    (R9)(R9*2), R12
+	MOVQ    acc+64(FP), R13
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	TESTQ   R13, R13
+	JE      loop
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	VMOVUPS (R8)(R9*1), Y2
+	VMOVUPS 32(R8)(R9*1), Y3
+	VMOVUPS (R8)(R9*2), Y4
+	VMOVUPS 32(R8)(R9*2), Y5
+	VMOVUPS (R8)(R12*1), Y6
+	VMOVUPS 32(R8)(R12*1), Y7
+
+loop:
+	VBROADCASTSS (CX), Y8
+	VFMADD231PS  (SI), Y8, Y0
+	VFMADD231PS  32(SI), Y8, Y1
+	VBROADCASTSS (CX)(DX*1), Y8
+	VFMADD231PS  (SI)(DI*1), Y8, Y2
+	VFMADD231PS  32(SI)(DI*1), Y8, Y3
+	VBROADCASTSS (CX)(DX*2), Y8
+	VFMADD231PS  (SI)(DI*2), Y8, Y4
+	VFMADD231PS  32(SI)(DI*2), Y8, Y5
+	VBROADCASTSS (CX)(R10*1), Y8
+	VFMADD231PS  (SI)(R11*1), Y8, Y6
+	VFMADD231PS  32(SI)(R11*1), Y8, Y7
+	ADDQ         BX, CX
+	ADDQ         $0x80, SI
+	DECQ         AX
+	JNE          loop
+	VMOVUPS      Y0, (R8)
+	VMOVUPS      Y1, 32(R8)
+	VMOVUPS      Y2, (R8)(R9*1)
+	VMOVUPS      Y3, 32(R8)(R9*1)
+	VMOVUPS      Y4, (R8)(R9*2)
+	VMOVUPS      Y5, 32(R8)(R9*2)
+	VMOVUPS      Y6, (R8)(R12*1)
+	VMOVUPS      Y7, 32(R8)(R12*1)
+	VZEROUPPER
+	RET
+
+// func each512x3(k int, a *float32, sa int, csa int, panel *float32, sp int, c *float32, sc int, acc int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·each512x3(SB), NOSPLIT, $0-72
+	MOVQ    k+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    sa+16(FP), DX
+	MOVQ    csa+24(FP), BX
+	MOVQ    panel+32(FP), SI
+	MOVQ    sp+40(FP), DI
+	MOVQ    c+48(FP), R8
+	MOVQ    sc+56(FP), R9
+	LEAQ    (DX)(DX*2), R10
+	LEAQ    (DI)(DI*2), R10
+	LEAQ    (R9)(R9*2), R10
+	MOVQ    acc+64(FP), R10
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	TESTQ   R10, R10
+	JE      loop
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS 64(R8)(R9*1), Z3
+	VMOVUPS (R8)(R9*2), Z4
+	VMOVUPS 64(R8)(R9*2), Z5
+
+loop:
+	VBROADCASTSS (CX), Z6
+	VFMADD231PS  (SI), Z6, Z0
+	VFMADD231PS  64(SI), Z6, Z1
+	VBROADCASTSS (CX)(DX*1), Z6
+	VFMADD231PS  (SI)(DI*1), Z6, Z2
+	VFMADD231PS  64(SI)(DI*1), Z6, Z3
+	VBROADCASTSS (CX)(DX*2), Z6
+	VFMADD231PS  (SI)(DI*2), Z6, Z4
+	VFMADD231PS  64(SI)(DI*2), Z6, Z5
+	ADDQ         BX, CX
+	ADDQ         $0x80, SI
+	DECQ         AX
+	JNE          loop
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	VMOVUPS      Z2, (R8)(R9*1)
+	VMOVUPS      Z3, 64(R8)(R9*1)
+	VMOVUPS      Z4, (R8)(R9*2)
+	VMOVUPS      Z5, 64(R8)(R9*2)
+	VZEROUPPER
+	RET
+
+// func each256x3(k int, a *float32, sa int, csa int, panel *float32, sp int, c *float32, sc int, acc int)
+// Requires: AVX, FMA3
+TEXT ·each256x3(SB), NOSPLIT, $0-72
+	MOVQ    k+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    sa+16(FP), DX
+	MOVQ    csa+24(FP), BX
+	MOVQ    panel+32(FP), SI
+	MOVQ    sp+40(FP), DI
+	MOVQ    c+48(FP), R8
+	MOVQ    sc+56(FP), R9
+	LEAQ    (DX)(DX*2), R10
+	LEAQ    (DI)(DI*2), R10
+	LEAQ    (R9)(R9*2), R10
+	MOVQ    acc+64(FP), R10
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	TESTQ   R10, R10
+	JE      loop
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	VMOVUPS (R8)(R9*1), Y2
+	VMOVUPS 32(R8)(R9*1), Y3
+	VMOVUPS (R8)(R9*2), Y4
+	VMOVUPS 32(R8)(R9*2), Y5
+
+loop:
+	VBROADCASTSS (CX), Y6
+	VFMADD231PS  (SI), Y6, Y0
+	VFMADD231PS  32(SI), Y6, Y1
+	VBROADCASTSS (CX)(DX*1), Y6
+	VFMADD231PS  (SI)(DI*1), Y6, Y2
+	VFMADD231PS  32(SI)(DI*1), Y6, Y3
+	VBROADCASTSS (CX)(DX*2), Y6
+	VFMADD231PS  (SI)(DI*2), Y6, Y4
+	VFMADD231PS  32(SI)(DI*2), Y6, Y5
+	ADDQ         BX, CX
+	ADDQ         $0x80, SI
+	DECQ         AX
+	JNE          loop
+	VMOVUPS      Y0, (R8)
+	VMOVUPS      Y1, 32(R8)
+	VMOVUPS      Y2, (R8)(R9*1)
+	VMOVUPS      Y3, 32(R8)(R9*1)
+	VMOVUPS      Y4, (R8)(R9*2)
+	VMOVUPS      Y5, 32(R8)(R9*2)
+	VZEROUPPER
+	RET
+
+// func each512x2(k int, a *float32, sa int, csa int, panel *float32, sp int, c *float32, sc int, acc int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·each512x2(SB), NOSPLIT, $0-72
+	MOVQ    k+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    sa+16(FP), DX
+	MOVQ    csa+24(FP), BX
+	MOVQ    panel+32(FP), SI
+	MOVQ    sp+40(FP), DI
+	MOVQ    c+48(FP), R8
+	MOVQ    sc+56(FP), R9
+	LEAQ    (DX)(DX*2), R10
+	LEAQ    (DI)(DI*2), R10
+	LEAQ    (R9)(R9*2), R10
+	MOVQ    acc+64(FP), R10
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	TESTQ   R10, R10
+	JE      loop
+	VMOVUPS (R8), Z0
+	VMOVUPS 64(R8), Z1
+	VMOVUPS (R8)(R9*1), Z2
+	VMOVUPS 64(R8)(R9*1), Z3
+
+loop:
+	VBROADCASTSS (CX), Z4
+	VFMADD231PS  (SI), Z4, Z0
+	VFMADD231PS  64(SI), Z4, Z1
+	VBROADCASTSS (CX)(DX*1), Z4
+	VFMADD231PS  (SI)(DI*1), Z4, Z2
+	VFMADD231PS  64(SI)(DI*1), Z4, Z3
+	ADDQ         BX, CX
+	ADDQ         $0x80, SI
+	DECQ         AX
+	JNE          loop
+	VMOVUPS      Z0, (R8)
+	VMOVUPS      Z1, 64(R8)
+	VMOVUPS      Z2, (R8)(R9*1)
+	VMOVUPS      Z3, 64(R8)(R9*1)
+	VZEROUPPER
+	RET
+
+// func each256x2(k int, a *float32, sa int, csa int, panel *float32, sp int, c *float32, sc int, acc int)
+// Requires: AVX, FMA3
+TEXT ·each256x2(SB), NOSPLIT, $0-72
+	MOVQ    k+0(FP), AX
+	MOVQ    a+8(FP), CX
+	MOVQ    sa+16(FP), DX
+	MOVQ    csa+24(FP), BX
+	MOVQ    panel+32(FP), SI
+	MOVQ    sp+40(FP), DI
+	MOVQ    c+48(FP), R8
+	MOVQ    sc+56(FP), R9
+	LEAQ    (DX)(DX*2), R10
+	LEAQ    (DI)(DI*2), R10
+	LEAQ    (R9)(R9*2), R10
+	MOVQ    acc+64(FP), R10
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	TESTQ   R10, R10
+	JE      loop
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	VMOVUPS (R8)(R9*1), Y2
+	VMOVUPS 32(R8)(R9*1), Y3
+
+loop:
+	VBROADCASTSS (CX), Y4
+	VFMADD231PS  (SI), Y4, Y0
+	VFMADD231PS  32(SI), Y4, Y1
+	VBROADCASTSS (CX)(DX*1), Y4
+	VFMADD231PS  (SI)(DI*1), Y4, Y2
+	VFMADD231PS  32(SI)(DI*1), Y4, Y3
+	ADDQ         BX, CX
+	ADDQ         $0x80, SI
+	DECQ         AX
+	JNE          loop
+	VMOVUPS      Y0, (R8)
+	VMOVUPS      Y1, 32(R8)
+	VMOVUPS      Y2, (R8)(R9*1)
+	VMOVUPS      Y3, 32(R8)(R9*1)
 	VZEROUPPER
 	RET
 

@@ -48,25 +48,48 @@ func (p *Panels) Pack(b Matrix, k, n int) {
 // Gemm computes c = a*b, or c += a*b when acc: a is m x b.K, c is m x b.N and has Col 1. Element (i, j) starts
 // at 0 (or at c's value) and takes one fused multiply-add per k, in rising order.
 func Gemm(c, a Matrix, m int, b *Panels, acc bool) {
-	if !acc {
-		for i := range m {
-			clear(c.Data[i*c.Row : i*c.Row+b.N])
-		}
-	}
-	if m == 0 || b.K == 0 {
+	if m == 0 {
 		return
 	}
+	if b.K == 0 {
+		for i := 0; i < m && !acc; i++ {
+			clear(c.Data[i*c.Row : i*c.Row+b.N])
+		}
+		return
+	}
+	pairs := m &^ 1
 	for j := 0; j < b.N; j += Width {
 		panel := b.Data[j*b.Rows : j*b.Rows+b.K*Width]
 		if w := b.N - j; w < Width {
-			narrow(c, a, m, panel, b.K, j, w)
+			narrow(c, a, m, panel, b.K, j, w, acc)
 			continue
 		}
-		for i := 0; i < m; {
-			rows := tile(m - i)
-			micro(rows, b.K, a.Data[i*a.Row:], a.Row, a.Col, panel, c.Data[i*c.Row+j:], c.Row)
+		for i := 0; i < pairs; {
+			rows := tile(pairs - i)
+			micro(rows, b.K, a.Data[i*a.Row:], a.Row, a.Col, panel, c.Data[i*c.Row+j:], c.Row, acc)
 			i += rows
 		}
+	}
+	if pairs < m {
+		whole := Panels{K: b.K, N: b.N / Width * Width, Rows: b.Rows, Data: b.Data}
+		gang(Matrix{c.Data[pairs*c.Row:], Width, 1}, Matrix{a.Data[pairs*a.Row:], 0, a.Col}, &whole, acc)
+	}
+}
+
+// Each multiplies every panel of b with a row of its own: c's row i, Width long, is a's row i times panel i. b.N is
+// a multiple of Width, c has Col 1. The order of operations is Gemm's.
+func Each(c, a Matrix, b *Panels) {
+	if b.K > 0 {
+		gang(c, a, b, false)
+	}
+}
+
+// gang is Each, added to c when acc, for b.K > 0.
+func gang(c, a Matrix, b *Panels, acc bool) {
+	for i, n := 0, b.N/Width; i < n; {
+		count := min(4, n-i)
+		each(count, b.K, a.Data[i*a.Row:], a.Row, a.Col, b.Data[i*b.Rows*Width:], b.Rows*Width, c.Data[i*c.Row:], c.Row, acc)
+		i += count
 	}
 }
 
@@ -84,14 +107,14 @@ func tile(left int) int {
 }
 
 // narrow multiplies with the last panel, of which w < Width columns exist: c goes through a full-width copy.
-func narrow(c, a Matrix, m int, panel []float32, k, j, w int) {
+func narrow(c, a Matrix, m int, panel []float32, k, j, w int, acc bool) {
 	var full [8 * Width]float32
 	for i := 0; i < m; {
 		rows := tile(m - i)
-		for r := range rows {
+		for r := 0; r < rows && acc; r++ {
 			copy(full[r*Width:r*Width+w], c.Data[(i+r)*c.Row+j:])
 		}
-		micro(rows, k, a.Data[i*a.Row:], a.Row, a.Col, panel, full[:], Width)
+		micro(rows, k, a.Data[i*a.Row:], a.Row, a.Col, panel, full[:], Width, acc)
 		for r := range rows {
 			copy(c.Data[(i+r)*c.Row+j:], full[r*Width:r*Width+w])
 		}

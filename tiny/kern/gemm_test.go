@@ -58,6 +58,30 @@ func TestGemmBits(t *testing.T) {
 	}
 }
 
+// Each gives the bits of a Gemm per panel, and writes nothing beside its rows.
+func TestEachBits(t *testing.T) {
+	const k, capacity, gap = 37, 40, Width + 5
+	for n := range 10 {
+		r := rand.New(rand.NewPCG(uint64(n), 2))
+		b := Panels{K: k, N: n * Width, Rows: capacity, Data: numbers(r, n*capacity*Width)}
+		a, want := numbers(r, (n+1)*k), make([]float32, (n+1)*gap)
+		for i := range n {
+			one := Panels{K: k, N: Width, Rows: capacity, Data: b.Data[i*capacity*Width:]}
+			Gemm(Matrix{want[i*gap:], 0, 1}, Matrix{a[i*k:], 0, 1}, 1, &one, false)
+		}
+		eachMode(t, func(mode string) {
+			got := make([]float32, len(want))
+			for i := range n {
+				got[i*gap] = 7 // what was there does not matter
+			}
+			Each(Matrix{got, gap, 1}, Matrix{a, k, 1}, &b)
+			if err := sameBits(got, want); err != nil {
+				t.Errorf("%s, %d panels: %v", mode, n, err)
+			}
+		})
+	}
+}
+
 func transposed(v []float32, rows, cols int) []float32 {
 	out := make([]float32, len(v))
 	for i := range rows {

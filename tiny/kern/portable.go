@@ -2,9 +2,11 @@ package kern
 
 import "math"
 
-// microPortable is c[rows x Width] += a[rows x k] * panel[k x Width] in plain Go: blocks of 2 rows x 4 columns
-// or 1 x 4 in float64 registers.
-func microPortable(rows, k int, a []float32, rsa, csa int, panel, c []float32, ldc int) {
+// microPortable is micro in plain Go: blocks of 2 rows x 4 columns or 1 x 4 in float64 registers.
+func microPortable(rows, k int, a []float32, rsa, csa int, panel, c []float32, ldc int, acc bool) {
+	if !acc {
+		clearTile(rows, c, ldc)
+	}
 	for i := 0; i < rows; i += 2 {
 		for j := 0; j < Width; j += 4 {
 			if i+1 == rows {
@@ -18,6 +20,19 @@ func microPortable(rows, k int, a []float32, rsa, csa int, panel, c []float32, l
 				blockOdd(k, a[(i+1)*rsa:], csa, panel[j:], c[(i+1)*ldc+j:])
 			}
 		}
+	}
+}
+
+func clearTile(rows int, c []float32, ldc int) {
+	for i := range rows {
+		clear(c[i*ldc : i*ldc+Width])
+	}
+}
+
+// eachAlone is each, one product after the other.
+func eachAlone(count, k int, a []float32, sa, csa int, panel []float32, sp int, c []float32, sc int, acc bool) {
+	for i := range count {
+		micro(1, k, a[i*sa:], 0, csa, panel[i*sp:], c[i*sc:], 0, acc)
 	}
 }
 

@@ -99,16 +99,50 @@ func (r *Runner) attend(l int, s *Seq, att, qkv []float32, n int) {
 			copy(values[h*wide+at*headSize:], v)
 		}
 	}
-	score := grow(&r.score, 2*wide)
-	p := score[wide:]
-	for i := range n {
-		seen := s.N + i + 1
-		for h := 0; h < d; h += headSize {
-			k := kern.Panels{K: headSize, N: roundUp(seen, 32), Rows: headSize, Data: keys[h*wide:]}
-			v := kern.Panels{K: seen, N: headSize, Rows: seen, Data: values[h*wide:]}
-			kern.Gemm(rows(score, 0), rows(qkv[i*3*d+h:], 0), 1, &k, false)
-			softmax(p, score, seen)
-			kern.Gemm(rows(att[i*d+h:], 0), rows(p, 0), 1, &v, false)
+	if n == 1 {
+		r.attendOne(keys, values, att, qkv, s.N+1)
+		return
+	}
+	for first := 0; first < n; first += 32 {
+		r.attendBlock(keys, values, att[first*d:], qkv[first*3*d:], s.N+first, min(32, n-first))
+	}
+}
+
+// attendOne is the attention of one position to seen ones, itself the last: the heads side by side.
+func (r *Runner) attendOne(keys, values, att, q []float32, seen int) {
+	m := r.m
+	d, wide := m.D, roundUp(m.Ctx, 32)
+	score := grow(&r.score, 2*m.Heads()*wide)
+	p := score[m.Heads()*wide:]
+	for at := 0; at < seen; at += 32 {
+		k := kern.Panels{K: headSize, N: d, Rows: wide, Data: keys[at*headSize:]}
+		kern.Each(rows(score[at:], wide), rows(q, headSize), &k)
+	}
+	for h := range m.Heads() {
+		softmax(p[h*wide:], score[h*wide:], seen)
+	}
+	v := kern.Panels{K: seen, N: d, Rows: wide, Data: values}
+	kern.Each(rows(att, headSize), rows(p, wide), &v)
+}
+
+// attendBlock is the attention of n positions from first on, up to 32, each to those before it and to itself. As in
+// the trainer's, what lies in a position's future has probability 0.
+func (r *Runner) attendBlock(keys, values, att, qkv []float32, first, n int) {
+	m := r.m
+	d, wide, end := m.D, roundUp(m.Ctx, 32), first+n
+	score := grow(&r.score, 2*32*wide)
+	p := score[32*wide:]
+	for h := 0; h < d; h += headSize {
+		k := kern.Panels{K: headSize, N: roundUp(end, 32), Rows: headSize, Data: keys[h*wide:]}
+		v := kern.Panels{K: end, N: headSize, Rows: end, Data: values[h*wide:]}
+		kern.Gemm(rows(score, wide), rows(qkv[h:], 3*d), n, &k, false)
+		for i := range n {
+			row, seen := p[i*wide:(i+1)*wide], first+i+1
+			softmax(row, score[i*wide:], seen)
+			if seen < end {
+				clear(row[min(roundUp(seen, 16), end):end])
+			}
 		}
+		kern.Gemm(rows(att[h:], d), rows(p, wide), n, &v, false)
 	}
 }

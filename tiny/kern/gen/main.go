@@ -66,10 +66,37 @@ func rowAddress(base reg.Register, stride reg.GPVirtual, rows int) func(row int)
 	}
 }
 
-// gemm: c[rows x 2 registers] += a[rows x k] * panel; strides in bytes; a panel row is 128 bytes. Per element
-// one sequential chain of fused multiply-adds over k >= 1.
+// start fills the accumulators: with c, or with zeros when the argument acc is 0.
+func start(s set, acc [][2]reg.VecVirtual, c func(i int) Mem) {
+	keep := Load(Param("acc"), GP64())
+	for i := range acc {
+		acc[i] = [2]reg.VecVirtual{s.vec(), s.vec()}
+		for _, v := range acc[i] {
+			VXORPS(v, v, v)
+		}
+	}
+	TESTQ(keep, keep)
+	JE(LabelRef("loop"))
+	for i := range acc {
+		VMOVUPS(c(i), acc[i][0])
+		VMOVUPS(c(i).Offset(s.bytes), acc[i][1])
+	}
+}
+
+// finish writes the accumulators to c.
+func finish(s set, acc [][2]reg.VecVirtual, c func(i int) Mem) {
+	for i := range acc {
+		VMOVUPS(acc[i][0], c(i))
+		VMOVUPS(acc[i][1], c(i).Offset(s.bytes))
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// gemm: c[rows x 2 registers] = a[rows x k] * panel, or += when acc is not 0; strides in bytes; a panel row is
+// 128 bytes. Per element one sequential chain of fused multiply-adds over k >= 1.
 func gemm(s set, rows int) {
-	TEXT(fmt.Sprintf("gemm%sx%d", s.name, rows), NOSPLIT, "func(k int, a *float32, rsa, csa int, panel, c *float32, ldc int)")
+	TEXT(fmt.Sprintf("gemm%sx%d", s.name, rows), NOSPLIT, "func(k int, a *float32, rsa, csa int, panel, c *float32, ldc, acc int)")
 	Pragma("noescape")
 	k := Load(Param("k"), GP64())
 	a := Load(Param("a"), GP64())
@@ -87,12 +114,7 @@ func gemm(s set, rows int) {
 	}
 	cRow := rowAddress(c, ldc, rows)
 	acc := make([][2]reg.VecVirtual, rows)
-	for i := range acc {
-		m := cRow(i)
-		acc[i] = [2]reg.VecVirtual{s.vec(), s.vec()}
-		VMOVUPS(m, acc[i][0])
-		VMOVUPS(m.Offset(s.bytes), acc[i][1])
-	}
+	start(s, acc, cRow)
 	b0, b1, x := s.vec(), s.vec(), s.vec()
 	Label("loop")
 	VMOVUPS(Mem{Base: panel}, b0)
@@ -113,13 +135,36 @@ func gemm(s set, rows int) {
 	ADDQ(Imm(128), panel)
 	DECQ(k)
 	JNE(LabelRef("loop"))
+	finish(s, acc, cRow)
+}
+
+// each: gemm with one row, count times at once, each with an a, a panel and a c of its own: they lie sa, sp and sc
+// bytes apart. One product alone would wait for its own additions most of the time.
+func each(s set, count int) {
+	TEXT(fmt.Sprintf("each%sx%d", s.name, count), NOSPLIT, "func(k int, a *float32, sa, csa int, panel *float32, sp int, c *float32, sc, acc int)")
+	Pragma("noescape")
+	k := Load(Param("k"), GP64())
+	a := Load(Param("a"), GP64())
+	sa := Load(Param("sa"), GP64()).(reg.GPVirtual)
+	csa := Load(Param("csa"), GP64())
+	panel := Load(Param("panel"), GP64())
+	sp := Load(Param("sp"), GP64()).(reg.GPVirtual)
+	c := Load(Param("c"), GP64())
+	sc := Load(Param("sc"), GP64()).(reg.GPVirtual)
+	aRow, pRow, cRow := rowAddress(a, sa, count), rowAddress(panel, sp, count), rowAddress(c, sc, count)
+	acc := make([][2]reg.VecVirtual, count)
+	start(s, acc, cRow)
+	Label("loop")
 	for i := range acc {
-		m := cRow(i)
-		VMOVUPS(acc[i][0], m)
-		VMOVUPS(acc[i][1], m.Offset(s.bytes))
+		x := s.broadcast(aRow(i))
+		VFMADD231PS(pRow(i), x, acc[i][0])
+		VFMADD231PS(pRow(i).Offset(s.bytes), x, acc[i][1])
 	}
-	VZEROUPPER()
-	RET()
+	ADDQ(csa, a)
+	ADDQ(Imm(128), panel)
+	DECQ(k)
+	JNE(LabelRef("loop"))
+	finish(s, acc, cRow)
 }
 
 // The constants of ../exp.go.
@@ -220,6 +265,10 @@ func main() {
 	}
 	for _, rows := range []int{4, 2, 1} {
 		gemm(avx2, rows)
+	}
+	for _, count := range []int{4, 3, 2} {
+		each(avx512, count)
+		each(avx2, count)
 	}
 	exp(avx512)
 	exp(avx2)
