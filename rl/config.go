@@ -28,6 +28,7 @@ type Config struct {
 	Store       string            `json:"store" doc:"s3://bucket/prefix; empty: LONGHAUL_STORE, else the embedded store"`
 }
 
+// EnvConfig is what the agent acts in, and the limits of an episode.
 type EnvConfig struct {
 	Use            string      `json:"use" doc:"a registered environment"`
 	Tasks          TasksConfig `json:"tasks" doc:"index ranges; the two splits share nothing, whatever the ranges"`
@@ -36,11 +37,13 @@ type EnvConfig struct {
 	TurnTimeout    Duration    `json:"turn_timeout" doc:"wall clock of one policy call, and of one tool call"`
 }
 
+// TasksConfig is the tasks of the two splits.
 type TasksConfig struct {
 	Train TaskRange `json:"train" doc:"first-last, inclusive"`
 	Eval  TaskRange `json:"eval" doc:"first-last, inclusive"`
 }
 
+// PolicyConfig is who acts: the embedded policy and its shape, or a server and its model.
 type PolicyConfig struct {
 	Use         string `json:"use" doc:"tiny (embedded) or openai (any server of chat completions)"`
 	URL         string `json:"url,omitempty" doc:"base URL of the server, with /v1"`
@@ -53,6 +56,7 @@ type PolicyConfig struct {
 	Context     int    `json:"context,omitempty" doc:"tiny: context, in tokens"`
 }
 
+// WarmUpConfig is the supervised start of the embedded policy.
 type WarmUpConfig struct {
 	Gate         float64 `json:"gate" doc:"greedy success on easy tasks that ends the first part"`
 	Extra        int     `json:"extra" doc:"supervised updates after the gate"`
@@ -61,12 +65,14 @@ type WarmUpConfig struct {
 	LearningRate float64 `json:"learning_rate" doc:"AdamW step size"`
 }
 
+// SamplingConfig is how actions are sampled, and the seed that everything random follows from.
 type SamplingConfig struct {
 	Temperature float64 `json:"temperature" doc:"of the policy while it trains"`
 	MaxTokens   int     `json:"max_tokens" doc:"an action is cut after this many tokens"`
 	Seed        uint64  `json:"seed" doc:"the run's seed: tasks, sampling, initial weights and shuffles follow from it"`
 }
 
+// GroupConfig is what one update collects, and which of it counts.
 type GroupConfig struct {
 	Size         int     `json:"size" doc:"episodes of one task"`
 	PerUpdate    int     `json:"per_update" doc:"groups an update"`
@@ -75,22 +81,26 @@ type GroupConfig struct {
 	MaxStaleness int     `json:"max_staleness" doc:"versions that a trajectory may lag behind"`
 }
 
+// RewardConfig is what scores a trajectory.
 type RewardConfig struct {
 	Use string `json:"use" doc:"exact: the environment's own score"`
 }
 
+// AdvantageConfig is how the scores of a group become advantages; see package advantage.
 type AdvantageConfig struct {
 	Use     string  `json:"use" doc:"grpo, dr_grpo, rloo"`
 	Std     string  `json:"std" doc:"divisor of grpo: population, sample or none"`
 	Epsilon float64 `json:"epsilon" doc:"added to the standard deviation"`
 }
 
+// LossConfig is the policy loss, a mean over trained tokens; see nn.Loss.
 type LossConfig struct {
 	Use      string  `json:"use" doc:"ppo or cispo, mean over trained tokens"`
 	ClipLow  float64 `json:"clip_low" doc:"the importance ratio is clipped below 1-clip_low (ppo)"`
 	ClipHigh float64 `json:"clip_high" doc:"and above 1+clip_high"`
 }
 
+// UpdateConfig is the update job and its optimiser.
 type UpdateConfig struct {
 	Use          string  `json:"use" doc:"embedded: the trainer in this process"`
 	LearningRate float64 `json:"learning_rate" doc:"AdamW step size"`
@@ -104,17 +114,20 @@ type UpdateConfig struct {
 	KLStop       float64 `json:"kl_stop" doc:"the rest of an update is skipped once a minibatch's KL to the behaviour policy (k3, nats a token) passes this; 0: never"`
 }
 
+// EvalConfig is how often held-out tasks are played, and what makes a version the best.
 type EvalConfig struct {
 	Every   int    `json:"every" doc:"evaluate after every this many updates, and before the first and after the last; 0: never"`
 	Tasks   int    `json:"tasks" doc:"held-out tasks an evaluation, from the start of env.tasks.eval"`
 	Promote string `json:"promote" doc:"when the best pointer moves: METRIC >= best [+|- NUMBER]; METRIC is success (the lower of the two), greedy or sampled"`
 }
 
+// GuardConfig is what happens when an evaluation collapses.
 type GuardConfig struct {
 	Collapse float64 `json:"collapse" doc:"an evaluation below this share of the best goes back to the best checkpoint with half the learning rate; 0: off"`
 	Retries  int     `json:"retries" doc:"at most this often in a run"`
 }
 
+// CheckpointsConfig is which checkpoints are kept.
 type CheckpointsConfig struct {
 	KeepLast int `json:"keep_last" doc:"newest checkpoints kept"`
 	KeepBest int `json:"keep_best" doc:"best evaluated checkpoints kept"`
