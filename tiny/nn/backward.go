@@ -2,7 +2,7 @@ package nn
 
 import "github.com/longhaul-rl/longhaul/tiny/kern"
 
-// backward adds the gradient of every weight to g. It starts from the derivatives of the logits of the trained
+// backward adds the gradient of every weight to g (or writes it, when g is fresh). It starts from the derivatives of the logits of the trained
 // positions (in t.logits) and the activations that forward and head left.
 func (t *tape) backward(g *lane, tokens []int32, at []int) {
 	m := t.m
@@ -10,6 +10,7 @@ func (t *tape) backward(g *lane, tokens []int32, at []int) {
 	dx := grow(&t.dx, n*d)
 	clear(dx)
 	dNorm := grow(&t.dNorm, n*d)
+	t.acc = !g.fresh
 	t.outer(g.embed, t.logits, m.V, t.normed, d, len(at))
 	kern.Gemm(rows(dNorm, d), rows(t.logits, m.V), len(at), &m.embedBack, false)
 	for i, p := range at {
@@ -27,10 +28,10 @@ func (t *tape) backward(g *lane, tokens []int32, at []int) {
 	}
 }
 
-// outer adds a weight's gradient: dW [in, out] += x^T [in, n] * dy [n, out].
+// outer adds a weight's gradient: dW [in, out] += x^T [in, n] * dy [n, out]; in a fresh lane it writes it.
 func (t *tape) outer(dW, x []float32, in int, dy []float32, out, n int) {
 	t.pack.Pack(rows(dy, out), n, out)
-	kern.Gemm(rows(dW, out), columns(x, in), in, &t.pack, true)
+	kern.Gemm(rows(dW, out), columns(x, in), in, &t.pack, t.acc)
 }
 
 func (t *tape) feedForwardBack(l int, g *layer, n int) {

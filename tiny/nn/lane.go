@@ -8,6 +8,7 @@ type lane struct {
 	grad []float32 // [NumParams]
 	params
 	Stats
+	fresh bool // no example has come yet; the first writes the matrices' gradients, whatever they hold
 }
 
 func newLane(c Config) *lane {
@@ -17,8 +18,19 @@ func newLane(c Config) *lane {
 }
 
 func (l *lane) reset() {
-	clear(l.grad)
-	l.Stats = Stats{}
+	clear(l.norm)
+	for _, p := range l.layers {
+		clear(p.norm1)
+		clear(p.norm2)
+	}
+	l.Stats, l.fresh = Stats{}, true
+}
+
+// close makes the gradient of a lane that no example came to: zero.
+func (l *lane) close() {
+	if l.fresh {
+		clear(l.grad)
+	}
 }
 
 // step adds the example's share of the token mean: its loss to the stats and its gradient, divided by the
@@ -54,6 +66,7 @@ func (l *lane) step(t *tape, e *Example, loss Loss, temperature, tokens float64)
 		d[e.Tokens[position]] += c
 	}
 	t.backward(l, e.Tokens, at)
+	l.fresh = false
 }
 
 // headed is the head's answer for an example's trained positions.

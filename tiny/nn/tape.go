@@ -15,6 +15,7 @@ type tape struct {
 	dx, dNorm, dQKV, dAtt, dGateUp, dHidden, dScore []float32
 	score, heads                                    []float32
 	pack                                            kern.Panels
+	acc                                             bool // what outer does
 }
 
 // record is what the backward pass of a layer needs, in the order in which it is computed.

@@ -10,7 +10,7 @@ import (
 
 // Lanes is the number of sums a gradient is made of. It is fixed so that the order of additions, and with it
 // every bit of the result, does not depend on the number of threads; more than Lanes threads gain nothing.
-const Lanes = 8
+const Lanes = 4
 
 // ErrNotFinite says that a gradient had no finite norm. The weights and the optimiser are as they were.
 var ErrNotFinite = errors.New("the gradient is not finite")
@@ -66,6 +66,7 @@ func (t *Trainer) Update(batch []*Example) (Stats, error) {
 		for j := i; j < len(batch); j += Lanes {
 			l.step(tape, batch[j], t.Loss, t.Temperature, float64(tokens))
 		}
+		l.close()
 	})
 	var s Stats
 	for _, l := range t.lanes {
@@ -93,18 +94,20 @@ func (t *Trainer) chunk(i int) (from, to int) {
 
 // sum adds up the lanes' gradients in lane order, into the first, and returns the norm.
 func (t *Trainer) sum() float64 {
-	grad := t.lanes[0].grad
 	var squares [chunks]float64
 	t.parallel(chunks, func(_ *tape, c int) {
 		from, to := t.chunk(c)
-		for _, l := range t.lanes[1:] {
-			for i, v := range l.grad[from:to] {
-				grad[from+i] += v
-			}
+		var g [Lanes][]float32
+		for i, l := range t.lanes {
+			g[i] = l.grad[from:to]
 		}
-		for _, v := range grad[from:to] {
-			squares[c] += float64(float64(v) * float64(v))
+		sum := 0.0
+		for i := range g[0] {
+			v := g[0][i] + g[1][i] + g[2][i] + g[3][i]
+			g[0][i] = v
+			sum += float64(float64(v) * float64(v))
 		}
+		squares[c] = sum
 	})
 	var sum float64
 	for _, v := range squares {
