@@ -47,4 +47,40 @@ func each256x2(k int, a *float32, sa int, csa int, panel *float32, sp int, c *fl
 func exp512(dst *float32, src *float32, n int, mul float32, sub float32, sums *float32)
 
 //go:noescape
+func scale512(dst *float32, src *float32, n int, by float32)
+
+//go:noescape
+func norm512(dst *float32, src *float32, gain *float32, n int, by float32)
+
+//go:noescape
+func highest512(src *float32, n int, tops *float32)
+
+//go:noescape
+func swiGLU512(dst *float32, sig *float32, gate *float32, up *float32, n int)
+
+//go:noescape
+func swiGLUBack512(dGate *float32, dUp *float32, dOut *float32, sig *float32, gate *float32, up *float32, n int)
+
+//go:noescape
+func normBack512(dIn *float32, dGain *float32, dOut *float32, src *float32, gain *float32, n int, by float32, k float32)
+
+//go:noescape
 func exp256(dst *float32, src *float32, n int, mul float32, sub float32, sums *float32)
+
+//go:noescape
+func scale256(dst *float32, src *float32, n int, by float32)
+
+//go:noescape
+func norm256(dst *float32, src *float32, gain *float32, n int, by float32)
+
+//go:noescape
+func highest256(src *float32, n int, tops *float32)
+
+//go:noescape
+func swiGLU256(dst *float32, sig *float32, gate *float32, up *float32, n int)
+
+//go:noescape
+func swiGLUBack256(dGate *float32, dUp *float32, dOut *float32, sig *float32, gate *float32, up *float32, n int)
+
+//go:noescape
+func normBack256(dIn *float32, dGain *float32, dOut *float32, src *float32, gain *float32, n int, by float32, k float32)

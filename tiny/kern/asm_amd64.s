@@ -19,6 +19,12 @@ GLOBL expLow<>(SB), RODATA|NOPTR, $4
 DATA expHigh<>+0(SB)/4, $0x42b00000
 GLOBL expHigh<>(SB), RODATA|NOPTR, $4
 
+DATA lowest<>+0(SB)/4, $0xff800000
+GLOBL lowest<>(SB), RODATA|NOPTR, $4
+
+DATA one<>+0(SB)/4, $0x3f800000
+GLOBL one<>(SB), RODATA|NOPTR, $4
+
 DATA expPoly0<>+0(SB)/4, $0x39506967
 GLOBL expPoly0<>(SB), RODATA|NOPTR, $4
 
@@ -799,6 +805,160 @@ loop:
 	VZEROUPPER
 	RET
 
+// func scale512(dst *float32, src *float32, n int, by float32)
+// Requires: AVX, AVX512F
+TEXT ·scale512(SB), NOSPLIT, $0-28
+	MOVQ         n+16(FP), AX
+	MOVQ         dst+0(FP), CX
+	MOVQ         src+8(FP), DX
+	VBROADCASTSS by+24(FP), Z0
+
+loop:
+	VMULPS  (DX), Z0, Z1
+	VMOVUPS Z1, (CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	SUBQ    $0x10, AX
+	JNE     loop
+	VZEROUPPER
+	RET
+
+// func norm512(dst *float32, src *float32, gain *float32, n int, by float32)
+// Requires: AVX, AVX512F
+TEXT ·norm512(SB), NOSPLIT, $0-36
+	MOVQ         n+24(FP), AX
+	MOVQ         dst+0(FP), CX
+	MOVQ         src+8(FP), DX
+	MOVQ         gain+16(FP), BX
+	VBROADCASTSS by+32(FP), Z0
+
+loop:
+	VMULPS  (DX), Z0, Z1
+	VMULPS  (BX), Z1, Z1
+	VMOVUPS Z1, (CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JNE     loop
+	VZEROUPPER
+	RET
+
+// func highest512(src *float32, n int, tops *float32)
+// Requires: AVX, AVX512F
+TEXT ·highest512(SB), NOSPLIT, $0-24
+	MOVQ         n+8(FP), AX
+	MOVQ         src+0(FP), CX
+	MOVQ         tops+16(FP), DX
+	VBROADCASTSS lowest<>+0(SB), Z0
+
+loop:
+	VMOVUPS (CX), Z1
+	VMAXPS  Z0, Z1, Z0
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, AX
+	JNE     loop
+	VMOVUPS Z0, (DX)
+	VZEROUPPER
+	RET
+
+// func swiGLU512(dst *float32, sig *float32, gate *float32, up *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·swiGLU512(SB), NOSPLIT, $0-40
+	MOVQ         n+32(FP), AX
+	MOVQ         dst+0(FP), CX
+	MOVQ         sig+8(FP), DX
+	MOVQ         gate+16(FP), BX
+	MOVQ         up+24(FP), SI
+	VBROADCASTSS one<>+0(SB), Z0
+
+loop:
+	VADDPS  (DX), Z0, Z1
+	VDIVPS  Z1, Z0, Z1
+	VMOVUPS Z1, (DX)
+	VMULPS  (BX), Z1, Z1
+	VMULPS  (SI), Z1, Z1
+	VMOVUPS Z1, (CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	ADDQ    $0x40, SI
+	SUBQ    $0x10, AX
+	JNE     loop
+	VZEROUPPER
+	RET
+
+// func swiGLUBack512(dGate *float32, dUp *float32, dOut *float32, sig *float32, gate *float32, up *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·swiGLUBack512(SB), NOSPLIT, $0-56
+	MOVQ         n+48(FP), AX
+	MOVQ         dGate+0(FP), CX
+	MOVQ         dUp+8(FP), DX
+	MOVQ         dOut+16(FP), BX
+	MOVQ         sig+24(FP), SI
+	MOVQ         gate+32(FP), DI
+	MOVQ         up+40(FP), R8
+	VBROADCASTSS one<>+0(SB), Z0
+
+loop:
+	VMOVUPS (BX), Z1
+	VMOVUPS (SI), Z2
+	VMOVUPS (DI), Z3
+	VMULPS  Z2, Z3, Z3
+	VSUBPS  Z2, Z0, Z4
+	VMULPS  Z3, Z4, Z4
+	VADDPS  Z4, Z2, Z4
+	VMULPS  Z1, Z3, Z3
+	VMULPS  (R8), Z1, Z1
+	VMULPS  Z4, Z1, Z1
+	VMOVUPS Z1, (CX)
+	VMOVUPS Z3, (DX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	ADDQ    $0x40, R8
+	SUBQ    $0x10, AX
+	JNE     loop
+	VZEROUPPER
+	RET
+
+// func normBack512(dIn *float32, dGain *float32, dOut *float32, src *float32, gain *float32, n int, by float32, k float32)
+// Requires: AVX, AVX512F
+TEXT ·normBack512(SB), NOSPLIT, $0-56
+	MOVQ         n+40(FP), AX
+	MOVQ         dIn+0(FP), CX
+	MOVQ         dGain+8(FP), DX
+	MOVQ         dOut+16(FP), BX
+	MOVQ         src+24(FP), SI
+	MOVQ         gain+32(FP), DI
+	VBROADCASTSS by+48(FP), Z0
+	VBROADCASTSS k+52(FP), Z1
+
+loop:
+	VMOVUPS (BX), Z2
+	VMOVUPS (SI), Z3
+	VMULPS  Z3, Z2, Z4
+	VMULPS  Z0, Z4, Z4
+	VADDPS  (DX), Z4, Z4
+	VMOVUPS Z4, (DX)
+	VMULPS  (DI), Z2, Z2
+	VMULPS  Z0, Z2, Z2
+	VMULPS  Z1, Z3, Z3
+	VSUBPS  Z3, Z2, Z2
+	VADDPS  (CX), Z2, Z2
+	VMOVUPS Z2, (CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, AX
+	JNE     loop
+	VZEROUPPER
+	RET
+
 // func exp256(dst *float32, src *float32, n int, mul float32, sub float32, sums *float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·exp256(SB), NOSPLIT, $0-40
@@ -883,5 +1043,198 @@ loop:
 	JNE          loop
 	VMOVUPS      Y7, (BX)
 	VMOVUPS      Y8, 32(BX)
+	VZEROUPPER
+	RET
+
+// func scale256(dst *float32, src *float32, n int, by float32)
+// Requires: AVX
+TEXT ·scale256(SB), NOSPLIT, $0-28
+	MOVQ         n+16(FP), AX
+	MOVQ         dst+0(FP), CX
+	MOVQ         src+8(FP), DX
+	VBROADCASTSS by+24(FP), Y0
+
+loop:
+	VMULPS  (DX), Y0, Y1
+	VMOVUPS Y1, (CX)
+	VMULPS  32(DX), Y0, Y1
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	SUBQ    $0x10, AX
+	JNE     loop
+	VZEROUPPER
+	RET
+
+// func norm256(dst *float32, src *float32, gain *float32, n int, by float32)
+// Requires: AVX
+TEXT ·norm256(SB), NOSPLIT, $0-36
+	MOVQ         n+24(FP), AX
+	MOVQ         dst+0(FP), CX
+	MOVQ         src+8(FP), DX
+	MOVQ         gain+16(FP), BX
+	VBROADCASTSS by+32(FP), Y0
+
+loop:
+	VMULPS  (DX), Y0, Y1
+	VMULPS  (BX), Y1, Y1
+	VMOVUPS Y1, (CX)
+	VMULPS  32(DX), Y0, Y1
+	VMULPS  32(BX), Y1, Y1
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	SUBQ    $0x10, AX
+	JNE     loop
+	VZEROUPPER
+	RET
+
+// func highest256(src *float32, n int, tops *float32)
+// Requires: AVX
+TEXT ·highest256(SB), NOSPLIT, $0-24
+	MOVQ         n+8(FP), AX
+	MOVQ         src+0(FP), CX
+	MOVQ         tops+16(FP), DX
+	VBROADCASTSS lowest<>+0(SB), Y0
+	VBROADCASTSS lowest<>+0(SB), Y1
+
+loop:
+	VMOVUPS (CX), Y2
+	VMAXPS  Y0, Y2, Y0
+	VMOVUPS 32(CX), Y2
+	VMAXPS  Y1, Y2, Y1
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, AX
+	JNE     loop
+	VMOVUPS Y0, (DX)
+	VMOVUPS Y1, 32(DX)
+	VZEROUPPER
+	RET
+
+// func swiGLU256(dst *float32, sig *float32, gate *float32, up *float32, n int)
+// Requires: AVX
+TEXT ·swiGLU256(SB), NOSPLIT, $0-40
+	MOVQ         n+32(FP), AX
+	MOVQ         dst+0(FP), CX
+	MOVQ         sig+8(FP), DX
+	MOVQ         gate+16(FP), BX
+	MOVQ         up+24(FP), SI
+	VBROADCASTSS one<>+0(SB), Y0
+
+loop:
+	VADDPS  (DX), Y0, Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, (DX)
+	VMULPS  (BX), Y1, Y1
+	VMULPS  (SI), Y1, Y1
+	VMOVUPS Y1, (CX)
+	VADDPS  32(DX), Y0, Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, 32(DX)
+	VMULPS  32(BX), Y1, Y1
+	VMULPS  32(SI), Y1, Y1
+	VMOVUPS Y1, 32(CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	ADDQ    $0x40, SI
+	SUBQ    $0x10, AX
+	JNE     loop
+	VZEROUPPER
+	RET
+
+// func swiGLUBack256(dGate *float32, dUp *float32, dOut *float32, sig *float32, gate *float32, up *float32, n int)
+// Requires: AVX
+TEXT ·swiGLUBack256(SB), NOSPLIT, $0-56
+	MOVQ         n+48(FP), AX
+	MOVQ         dGate+0(FP), CX
+	MOVQ         dUp+8(FP), DX
+	MOVQ         dOut+16(FP), BX
+	MOVQ         sig+24(FP), SI
+	MOVQ         gate+32(FP), DI
+	MOVQ         up+40(FP), R8
+	VBROADCASTSS one<>+0(SB), Y0
+
+loop:
+	VMOVUPS (BX), Y1
+	VMOVUPS (SI), Y2
+	VMOVUPS (DI), Y3
+	VMULPS  Y2, Y3, Y3
+	VSUBPS  Y2, Y0, Y4
+	VMULPS  Y3, Y4, Y4
+	VADDPS  Y4, Y2, Y4
+	VMULPS  Y1, Y3, Y3
+	VMULPS  (R8), Y1, Y1
+	VMULPS  Y4, Y1, Y1
+	VMOVUPS Y1, (CX)
+	VMOVUPS Y3, (DX)
+	VMOVUPS 32(BX), Y1
+	VMOVUPS 32(SI), Y2
+	VMOVUPS 32(DI), Y3
+	VMULPS  Y2, Y3, Y3
+	VSUBPS  Y2, Y0, Y4
+	VMULPS  Y3, Y4, Y4
+	VADDPS  Y4, Y2, Y4
+	VMULPS  Y1, Y3, Y3
+	VMULPS  32(R8), Y1, Y1
+	VMULPS  Y4, Y1, Y1
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y3, 32(DX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	ADDQ    $0x40, R8
+	SUBQ    $0x10, AX
+	JNE     loop
+	VZEROUPPER
+	RET
+
+// func normBack256(dIn *float32, dGain *float32, dOut *float32, src *float32, gain *float32, n int, by float32, k float32)
+// Requires: AVX
+TEXT ·normBack256(SB), NOSPLIT, $0-56
+	MOVQ         n+40(FP), AX
+	MOVQ         dIn+0(FP), CX
+	MOVQ         dGain+8(FP), DX
+	MOVQ         dOut+16(FP), BX
+	MOVQ         src+24(FP), SI
+	MOVQ         gain+32(FP), DI
+	VBROADCASTSS by+48(FP), Y0
+	VBROADCASTSS k+52(FP), Y1
+
+loop:
+	VMOVUPS (BX), Y2
+	VMOVUPS (SI), Y3
+	VMULPS  Y3, Y2, Y4
+	VMULPS  Y0, Y4, Y4
+	VADDPS  (DX), Y4, Y4
+	VMOVUPS Y4, (DX)
+	VMULPS  (DI), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VMULPS  Y1, Y3, Y3
+	VSUBPS  Y3, Y2, Y2
+	VADDPS  (CX), Y2, Y2
+	VMOVUPS Y2, (CX)
+	VMOVUPS 32(BX), Y2
+	VMOVUPS 32(SI), Y3
+	VMULPS  Y3, Y2, Y4
+	VMULPS  Y0, Y4, Y4
+	VADDPS  32(DX), Y4, Y4
+	VMOVUPS Y4, 32(DX)
+	VMULPS  32(DI), Y2, Y2
+	VMULPS  Y0, Y2, Y2
+	VMULPS  Y1, Y3, Y3
+	VSUBPS  Y3, Y2, Y2
+	VADDPS  32(CX), Y2, Y2
+	VMOVUPS Y2, 32(CX)
+	ADDQ    $0x40, CX
+	ADDQ    $0x40, DX
+	ADDQ    $0x40, BX
+	ADDQ    $0x40, SI
+	ADDQ    $0x40, DI
+	SUBQ    $0x10, AX
+	JNE     loop
 	VZEROUPPER
 	RET

@@ -60,9 +60,7 @@ func (l *lane) step(t *tape, e *Example, loss Loss, temperature, tokens float64)
 		c := float32(grad[i] / tokens * float64(seen.dist[i].scale))
 		k := float32(-c / seen.dist[i].sum)
 		d := t.logits[i*v : (i+1)*v]
-		for j, p := range t.probs[i*v : (i+1)*v] {
-			d[j] = float32(p * k)
-		}
+		kern.Scale(d, t.probs[i*v:], k)
 		d[e.Tokens[position]] += c
 	}
 	t.backward(l, e.Tokens, at)

@@ -22,18 +22,17 @@ func rmsNorm(y, x, gain, inverse []float32, n, d int) {
 		row, out := x[t*d:t*d+d], y[t*d:t*d+d]
 		var s0, s1, s2, s3 float32
 		for i := 0; i+3 < d; i += 4 {
-			s0 += float32(row[i] * row[i])
-			s1 += float32(row[i+1] * row[i+1])
-			s2 += float32(row[i+2] * row[i+2])
-			s3 += float32(row[i+3] * row[i+3])
+			v := (*[4]float32)(row[i:])
+			s0 += float32(v[0] * v[0])
+			s1 += float32(v[1] * v[1])
+			s2 += float32(v[2] * v[2])
+			s3 += float32(v[3] * v[3])
 		}
 		r := float32(1 / math.Sqrt(float64((s0+s1+s2+s3)/float32(d)+NormEpsilon)))
 		if inverse != nil {
 			inverse[t] = r
 		}
-		for i, v := range row {
-			out[i] = float32(float32(v*r) * gain[i])
-		}
+		kern.Norm(out, row, gain, r)
 	}
 }
 
@@ -59,8 +58,8 @@ func rotary(positions int) (cos, sin []float32) {
 // rotate turns one head's vector in place by its position's angles.
 func (m *Model) rotate(v []float32, position int) {
 	const half = headSize / 2
-	c, s := m.cos[position*half:position*half+half], m.sin[position*half:position*half+half]
-	a, b := v[:half], v[half:headSize]
+	c, s := (*[half]float32)(m.cos[position*half:]), (*[half]float32)(m.sin[position*half:])
+	a, b := (*[half]float32)(v), (*[half]float32)(v[half:])
 	for i, x := range a {
 		y := b[i]
 		a[i] = float32(x*c[i]) - float32(y*s[i])
@@ -70,21 +69,13 @@ func (m *Model) rotate(v []float32, position int) {
 
 // softmax is p[:n] = softmax(s[:n] * attentionScale) and zero up to roundUp(n, 16). It overwrites s there.
 func softmax(p, s []float32, n int) {
-	top := s[0]
-	for _, v := range s[1:n] {
-		if v > top {
-			top = v
-		}
-	}
 	end := roundUp(n, 16)
 	for i := n; i < end; i++ {
 		s[i] = float32(math.Inf(-1))
 	}
-	p = p[:end]
-	inverse := 1 / kern.Exp(p, s[:end], attentionScale, float32(top*attentionScale))
-	for i, v := range p {
-		p[i] = float32(v * inverse)
-	}
+	s, p = s[:end], p[:end]
+	inverse := 1 / kern.Exp(p, s, attentionScale, float32(kern.Max(s)*attentionScale))
+	kern.Scale(p, p, inverse)
 }
 
 // swiGLU is hidden = gate * sigmoid(gate) * up for n rows of [gate | up], each of width f; it keeps
@@ -94,10 +85,7 @@ func swiGLU(hidden, gateUp, sig []float32, n, f int) {
 		gate, up := gateUp[t*2*f:t*2*f+f], gateUp[t*2*f+f:t*2*f+2*f]
 		s, out := sig[t*f:t*f+f], hidden[t*f:t*f+f]
 		kern.Exp(s, gate, -1, 0)
-		for i, g := range gate {
-			s[i] = 1 / (1 + s[i])
-			out[i] = float32(float32(g*s[i]) * up[i])
-		}
+		kern.SwiGLU(out, s, gate, up)
 	}
 }
 

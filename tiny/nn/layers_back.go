@@ -1,27 +1,47 @@
 package nn
 
+import "github.com/longhaul-rl/longhaul/tiny/kern"
+
 // rmsNormBack adds the gradients with respect to x and gain to dx and dGain; inverse is what rmsNorm kept.
 func rmsNormBack(dx, dGain, dy, x, gain, inverse []float32, n, d int) {
-	for t := range n {
-		row, dOut, dIn := x[t*d:t*d+d], dy[t*d:t*d+d], dx[t*d:t*d+d]
-		r := inverse[t]
-		var dot float32
-		for i, v := range row {
-			dot += float32(float32(dOut[i]*gain[i]) * v)
-			dGain[i] += float32(float32(dOut[i]*v) * r)
-		}
-		k := float32(float32(float32(dot*r)*r)*r) / float32(d)
-		for i, v := range row {
-			dIn[i] += float32(float32(dOut[i]*gain[i])*r) - float32(v*k)
+	for t := 0; t < n; t += 4 {
+		count := min(4, n-t)
+		dots := normDots(dy[t*d:], x[t*d:], gain, count, d)
+		for i := range count {
+			at, r := (t+i)*d, inverse[t+i]
+			k := float32(float32(float32(dots[i]*r)*r)*r) / float32(d)
+			kern.NormBack(dx[at:at+d], dGain, dy[at:], x[at:], gain, r, k)
 		}
 	}
+}
+
+// normDots is sum((dy*gain) * x) of up to 4 rows. Each is one chain of additions: side by side they wait less.
+func normDots(dy, x, gain []float32, count, d int) (dots [4]float32) {
+	if count < 4 {
+		for t := range count {
+			for i, g := range gain {
+				dots[t] += float32(float32(dy[t*d+i]*g) * x[t*d+i])
+			}
+		}
+		return dots
+	}
+	y0, y1, y2, y3 := dy[:d], dy[d:2*d], dy[2*d:3*d], dy[3*d:4*d]
+	x0, x1, x2, x3 := x[:d], x[d:2*d], x[2*d:3*d], x[3*d:4*d]
+	var s0, s1, s2, s3 float32
+	for i, g := range gain[:d] {
+		s0 += float32(float32(y0[i]*g) * x0[i])
+		s1 += float32(float32(y1[i]*g) * x1[i])
+		s2 += float32(float32(y2[i]*g) * x2[i])
+		s3 += float32(float32(y3[i]*g) * x3[i])
+	}
+	return [4]float32{s0, s1, s2, s3}
 }
 
 // rotateBack is the gradient of rotate: the turn the other way.
 func (m *Model) rotateBack(v []float32, position int) {
 	const half = headSize / 2
-	c, s := m.cos[position*half:position*half+half], m.sin[position*half:position*half+half]
-	a, b := v[:half], v[half:headSize]
+	c, s := (*[half]float32)(m.cos[position*half:]), (*[half]float32)(m.sin[position*half:])
+	a, b := (*[half]float32)(v), (*[half]float32)(v[half:])
 	for i, x := range a {
 		y := b[i]
 		a[i] = float32(x*c[i]) + float32(y*s[i])
@@ -47,10 +67,6 @@ func swiGLUBack(dGateUp, dHidden, gateUp, sig []float32, n, f int) {
 		gate, up := gateUp[t*2*f:t*2*f+f], gateUp[t*2*f+f:t*2*f+2*f]
 		dGate, dUp := dGateUp[t*2*f:t*2*f+f], dGateUp[t*2*f+f:t*2*f+2*f]
 		dOut := dHidden[t*f : t*f+f]
-		for i, s := range sig[t*f : t*f+f] {
-			silu := float32(gate[i] * s)
-			dUp[i] = float32(dOut[i] * silu)
-			dGate[i] = float32(float32(dOut[i]*up[i]) * (s + float32(silu*(1-s))))
-		}
+		kern.SwiGLUBack(dGate, dUp, dOut, sig[t*f:t*f+f], gate, up)
 	}
 }

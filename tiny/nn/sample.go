@@ -1,6 +1,10 @@
 package nn
 
-import "github.com/longhaul-rl/longhaul/tiny/kern"
+import (
+	"slices"
+
+	"github.com/longhaul-rl/longhaul/tiny/kern"
+)
 
 // LogProb is the natural logarithm of the probability of token tok under softmax(logits). It equals the
 // trainer's, bit for bit.
@@ -19,13 +23,7 @@ func LogProbAt(logits []float32, tok int32, temperature float64) float32 {
 func Draw(logits []float32, temperature, u float64, scratch *[]float32) (int32, float32) {
 	p := grow(scratch, len(logits))
 	d := distribute(p, logits, temperature)
-	best := 0
-	for i, v := range logits {
-		if v > logits[best] {
-			best = i
-		}
-	}
-	choice := best
+	choice := -1
 	if temperature != 0 {
 		left := float64(u * float64(d.sum))
 		for i, v := range p {
@@ -34,6 +32,9 @@ func Draw(logits []float32, temperature, u float64, scratch *[]float32) (int32, 
 				break
 			}
 		}
+	}
+	if choice < 0 {
+		choice = max(0, slices.Index(logits, kern.Max(logits)))
 	}
 	return int32(choice), d.logProb(logits[choice])
 }
@@ -51,11 +52,7 @@ func distribute(p, logits []float32, temperature float64) distribution {
 	if temperature != 0 {
 		d.scale = float32(1 / temperature)
 	}
-	top := logits[0]
-	for _, v := range logits {
-		top = max(top, v)
-	}
-	d.shift = float32(top * d.scale)
+	d.shift = float32(kern.Max(logits) * d.scale)
 	var buf [256]float32
 	for at := 0; at < len(logits); at += len(buf) {
 		part := logits[at:min(at+len(buf), len(logits))]

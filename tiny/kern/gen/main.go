@@ -167,10 +167,10 @@ func each(s set, count int) {
 	finish(s, acc, cRow)
 }
 
-// The constants of ../exp.go.
+// The constants of ../exp.go, -Inf and 1.
 var (
-	log2e, ln2High, ln2Low, low, high Mem
-	poly                              []Mem
+	log2e, ln2High, ln2Low, low, high, lowest, one Mem
+	poly                                           []Mem
 )
 
 // constant is written as bits: avo prints a whole float32 as an integer.
@@ -186,6 +186,8 @@ func constants() {
 	ln2Low = constant("ln2Low", -2.12194440e-4)
 	low = constant("expLow", -87)
 	high = constant("expHigh", 88)
+	lowest = constant("lowest", float32(math.Inf(-1)))
+	one = constant("one", 1)
 	for i, v := range []float32{1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1,
 		5.0000001201e-1, 1, 1} {
 		poly = append(poly, constant(fmt.Sprintf("expPoly%d", i), v))
@@ -257,6 +259,153 @@ func exp(s set) {
 	RET()
 }
 
+// strip begins a kernel over n elements, a positive multiple of 16, of the slices named; next ends its loop.
+func strip(name, signature string, slices ...string) (at []reg.Register, next func()) {
+	TEXT(name, NOSPLIT, signature)
+	Pragma("noescape")
+	n := Load(Param("n"), GP64())
+	for _, p := range slices {
+		at = append(at, Load(Param(p), GP64()))
+	}
+	return at, func() {
+		for _, r := range at {
+			ADDQ(Imm(64), r)
+		}
+		SUBQ(Imm(16), n)
+		JNE(LabelRef("loop"))
+	}
+}
+
+// scale: dst = src * by.
+func scale(s set) {
+	at, next := strip("scale"+s.name, "func(dst, src *float32, n int, by float32)", "dst", "src")
+	by, _ := Param("by").Resolve()
+	x := s.broadcast(by.Addr)
+	Label("loop")
+	for h := 0; h < 64; h += s.bytes {
+		v := s.vec()
+		VMULPS(Mem{Base: at[1], Disp: h}, x, v)
+		VMOVUPS(v, Mem{Base: at[0], Disp: h})
+	}
+	next()
+	VZEROUPPER()
+	RET()
+}
+
+// norm: dst = (src * by) * gain.
+func norm(s set) {
+	at, next := strip("norm"+s.name, "func(dst, src, gain *float32, n int, by float32)", "dst", "src", "gain")
+	by, _ := Param("by").Resolve()
+	x := s.broadcast(by.Addr)
+	Label("loop")
+	for h := 0; h < 64; h += s.bytes {
+		v := s.vec()
+		VMULPS(Mem{Base: at[1], Disp: h}, x, v)
+		VMULPS(Mem{Base: at[2], Disp: h}, v, v)
+		VMOVUPS(v, Mem{Base: at[0], Disp: h})
+	}
+	next()
+	VZEROUPPER()
+	RET()
+}
+
+// highest: the greatest of each of 16 lanes, -Inf at least, to tops; NaN counts for nothing.
+func highest(s set) {
+	at, next := strip("highest"+s.name, "func(src *float32, n int, tops *float32)", "src")
+	tops := Load(Param("tops"), GP64())
+	var acc []reg.VecVirtual
+	for h := 0; h < 64; h += s.bytes {
+		acc = append(acc, s.broadcast(lowest))
+	}
+	Label("loop")
+	for i, a := range acc {
+		v := s.vec()
+		VMOVUPS(Mem{Base: at[0], Disp: i * s.bytes}, v)
+		VMAXPS(a, v, a) // v, unless it is not greater or NaN
+	}
+	next()
+	for i, a := range acc {
+		VMOVUPS(a, Mem{Base: tops, Disp: i * s.bytes})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// swiGLU: sig = 1 / (1 + sig), dst = (gate * sig) * up.
+func swiGLU(s set) {
+	at, next := strip("swiGLU"+s.name, "func(dst, sig, gate, up *float32, n int)", "dst", "sig", "gate", "up")
+	unit := s.broadcast(one)
+	Label("loop")
+	for h := 0; h < 64; h += s.bytes {
+		v := s.vec()
+		VADDPS(Mem{Base: at[1], Disp: h}, unit, v)
+		VDIVPS(v, unit, v)
+		VMOVUPS(v, Mem{Base: at[1], Disp: h})
+		VMULPS(Mem{Base: at[2], Disp: h}, v, v)
+		VMULPS(Mem{Base: at[3], Disp: h}, v, v)
+		VMOVUPS(v, Mem{Base: at[0], Disp: h})
+	}
+	next()
+	VZEROUPPER()
+	RET()
+}
+
+// swiGLUBack: with silu = gate*sig, dUp = dOut*silu, dGate = (dOut*up) * (sig + silu*(1-sig)).
+func swiGLUBack(s set) {
+	at, next := strip("swiGLUBack"+s.name, "func(dGate, dUp, dOut, sig, gate, up *float32, n int)",
+		"dGate", "dUp", "dOut", "sig", "gate", "up")
+	unit := s.broadcast(one)
+	Label("loop")
+	for h := 0; h < 64; h += s.bytes {
+		load := func(i int) reg.VecVirtual {
+			v := s.vec()
+			VMOVUPS(Mem{Base: at[i], Disp: h}, v)
+			return v
+		}
+		out, sig, silu, rest := load(2), load(3), load(4), s.vec()
+		VMULPS(sig, silu, silu)
+		VSUBPS(sig, unit, rest)
+		VMULPS(silu, rest, rest)
+		VADDPS(rest, sig, rest)
+		VMULPS(out, silu, silu)
+		VMULPS(Mem{Base: at[5], Disp: h}, out, out)
+		VMULPS(rest, out, out)
+		VMOVUPS(out, Mem{Base: at[0], Disp: h})
+		VMOVUPS(silu, Mem{Base: at[1], Disp: h})
+	}
+	next()
+	VZEROUPPER()
+	RET()
+}
+
+// normBack: dGain += (dOut*src) * by, dIn += (dOut*gain)*by - src*k.
+func normBack(s set) {
+	at, next := strip("normBack"+s.name, "func(dIn, dGain, dOut, src, gain *float32, n int, by, k float32)",
+		"dIn", "dGain", "dOut", "src", "gain")
+	pb, _ := Param("by").Resolve()
+	pk, _ := Param("k").Resolve()
+	by, k := s.broadcast(pb.Addr), s.broadcast(pk.Addr)
+	Label("loop")
+	for h := 0; h < 64; h += s.bytes {
+		out, src, g, d := s.vec(), s.vec(), s.vec(), s.vec()
+		VMOVUPS(Mem{Base: at[2], Disp: h}, out)
+		VMOVUPS(Mem{Base: at[3], Disp: h}, src)
+		VMULPS(src, out, g)
+		VMULPS(by, g, g)
+		VADDPS(Mem{Base: at[1], Disp: h}, g, g)
+		VMOVUPS(g, Mem{Base: at[1], Disp: h})
+		VMULPS(Mem{Base: at[4], Disp: h}, out, d)
+		VMULPS(by, d, d)
+		VMULPS(k, src, src)
+		VSUBPS(src, d, d)
+		VADDPS(Mem{Base: at[0], Disp: h}, d, d)
+		VMOVUPS(d, Mem{Base: at[0], Disp: h})
+	}
+	next()
+	VZEROUPPER()
+	RET()
+}
+
 func main() {
 	ConstraintExpr("amd64")
 	constants()
@@ -270,7 +419,14 @@ func main() {
 		each(avx512, count)
 		each(avx2, count)
 	}
-	exp(avx512)
-	exp(avx2)
+	for _, s := range []set{avx512, avx2} {
+		exp(s)
+		scale(s)
+		norm(s)
+		highest(s)
+		swiGLU(s)
+		swiGLUBack(s)
+		normBack(s)
+	}
 	Generate()
 }
