@@ -113,6 +113,15 @@ func gemm(s set, rows int) {
 		LEAQ(Mem{Base: a, Index: rsa, Scale: 4}, a4)
 	}
 	cRow := rowAddress(c, ldc, rows)
+	if rows == 8 { // the next tile comes from far away, and too late to be seen by the processor itself
+		ahead := GP64()
+		LEAQ(Mem{Base: c, Index: ldc, Scale: 8}, ahead)
+		next := rowAddress(ahead, ldc, rows)
+		for i := range rows {
+			PREFETCHT0(next(i))
+			PREFETCHT0(next(i).Offset(64))
+		}
+	}
 	acc := make([][2]reg.VecVirtual, rows)
 	start(s, acc, cRow)
 	b0, b1, x := s.vec(), s.vec(), s.vec()
