@@ -65,6 +65,9 @@ func swiGLUBack512(dGate *float32, dUp *float32, dOut *float32, sig *float32, ga
 func normBack512(dIn *float32, dGain *float32, dOut *float32, src *float32, gain *float32, n int, by float32, k float32)
 
 //go:noescape
+func rotate512(v *float32, n int, cos *float32, sin *float32)
+
+//go:noescape
 func exp256(dst *float32, src *float32, n int, mul float32, sub float32, sums *float32)
 
 //go:noescape
@@ -84,3 +87,6 @@ func swiGLUBack256(dGate *float32, dUp *float32, dOut *float32, sig *float32, ga
 
 //go:noescape
 func normBack256(dIn *float32, dGain *float32, dOut *float32, src *float32, gain *float32, n int, by float32, k float32)
+
+//go:noescape
+func rotate256(v *float32, n int, cos *float32, sin *float32)

@@ -978,6 +978,31 @@ loop:
 	VZEROUPPER
 	RET
 
+// func rotate512(v *float32, n int, cos *float32, sin *float32)
+// Requires: AVX, AVX512F
+TEXT ·rotate512(SB), NOSPLIT, $0-32
+	MOVQ    n+8(FP), AX
+	MOVQ    v+0(FP), CX
+	MOVQ    cos+16(FP), DX
+	MOVQ    sin+24(FP), BX
+	VMOVUPS (DX), Z0
+	VMOVUPS (BX), Z1
+
+loop:
+	VMULPS  (CX), Z0, Z2
+	VMULPS  64(CX), Z1, Z5
+	VMULPS  64(CX), Z0, Z4
+	VMULPS  (CX), Z1, Z3
+	VSUBPS  Z5, Z2, Z2
+	VADDPS  Z3, Z4, Z4
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z4, 64(CX)
+	ADDQ    $0x80, CX
+	SUBQ    $0x20, AX
+	JNE     loop
+	VZEROUPPER
+	RET
+
 // func exp256(dst *float32, src *float32, n int, mul float32, sub float32, sums *float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·exp256(SB), NOSPLIT, $0-40
@@ -1254,6 +1279,41 @@ loop:
 	ADDQ    $0x40, SI
 	ADDQ    $0x40, DI
 	SUBQ    $0x10, AX
+	JNE     loop
+	VZEROUPPER
+	RET
+
+// func rotate256(v *float32, n int, cos *float32, sin *float32)
+// Requires: AVX
+TEXT ·rotate256(SB), NOSPLIT, $0-32
+	MOVQ    n+8(FP), AX
+	MOVQ    v+0(FP), CX
+	MOVQ    cos+16(FP), DX
+	MOVQ    sin+24(FP), BX
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	VMOVUPS 32(DX), Y2
+	VMOVUPS 32(BX), Y3
+
+loop:
+	VMULPS  (CX), Y0, Y4
+	VMULPS  64(CX), Y1, Y7
+	VMULPS  64(CX), Y0, Y6
+	VMULPS  (CX), Y1, Y5
+	VSUBPS  Y7, Y4, Y4
+	VADDPS  Y5, Y6, Y6
+	VMOVUPS Y4, (CX)
+	VMOVUPS Y6, 64(CX)
+	VMULPS  32(CX), Y2, Y4
+	VMULPS  96(CX), Y3, Y7
+	VMULPS  96(CX), Y2, Y6
+	VMULPS  32(CX), Y3, Y5
+	VSUBPS  Y7, Y4, Y4
+	VADDPS  Y5, Y6, Y6
+	VMOVUPS Y4, 32(CX)
+	VMOVUPS Y6, 96(CX)
+	ADDQ    $0x80, CX
+	SUBQ    $0x20, AX
 	JNE     loop
 	VZEROUPPER
 	RET

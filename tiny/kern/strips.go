@@ -56,6 +56,22 @@ func SwiGLUBack(dGate, dUp, dOut, sig, gate, up []float32) {
 	}
 }
 
+// Rotate turns the pairs (i, i+16) of each 32 elements of v by 16 angles: a*cos - b*sin, b*cos + a*sin.
+func Rotate(v, cos, sin []float32) {
+	c, s := (*[lanes]float32)(cos), (*[lanes]float32)(sin)
+	if rotateBlocks(v, c, s) {
+		return
+	}
+	for ; len(v) >= 2*lanes; v = v[2*lanes:] {
+		a, b := (*[lanes]float32)(v), (*[lanes]float32)(v[lanes:])
+		for i, x := range a {
+			y := b[i]
+			a[i] = float32(x*c[i]) - float32(y*s[i])
+			b[i] = float32(y*c[i]) + float32(x*s[i])
+		}
+	}
+}
+
 // Max is the greatest element, -Inf if there is none. NaN counts for nothing.
 func Max(src []float32) float32 {
 	var tops [lanes]float32

@@ -79,3 +79,17 @@ func maxBlocks(src []float32, tops *[lanes]float32) int {
 	}
 	return n
 }
+
+// rotateBlocks reports whether it did the work.
+func rotateBlocks(v []float32, cos, sin *[lanes]float32) bool {
+	n := len(v) &^ (2*lanes - 1)
+	switch {
+	case n == 0 || active == portable:
+		return false
+	case active == avx512:
+		rotate512(&v[0], n, &cos[0], &sin[0])
+	default:
+		rotate256(&v[0], n, &cos[0], &sin[0])
+	}
+	return true
+}

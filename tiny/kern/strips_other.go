@@ -15,3 +15,5 @@ func swiGLUBlocks(_, _, _, _ []float32) int { return 0 }
 func swiGLUBackBlocks(_, _, _, _, _, _ []float32) int { return 0 }
 
 func maxBlocks(_ []float32, _ *[lanes]float32) int { return 0 }
+
+func rotateBlocks(_ []float32, _, _ *[lanes]float32) bool { return false }

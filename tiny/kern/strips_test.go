@@ -21,6 +21,9 @@ func TestStripsBits(t *testing.T) {
 			NormBack(v[2], v[3], v[4], v[5], v[6], 0.9, -0.2)
 			SwiGLU(v[4], v[5], v[6], v[7])
 			SwiGLUBack(v[6], v[7], v[0], v[5], v[1], v[2])
+			if n >= 2*lanes {
+				Rotate(v[0], v[1], v[2])
+			}
 			var got []float32
 			for _, x := range v {
 				got = append(got, x...)

@@ -56,9 +56,7 @@ func (t *tape) attentionBack(l int, g *layer, n int) {
 		t.headBack(r, h, n)
 	}
 	for i := range n {
-		for h := 0; h < 2*d; h += headSize {
-			m.rotateBack(dQKV[i*3*d+h:], i)
-		}
+		m.rotateBack(dQKV[i*3*d:i*3*d+2*d], i) // the queries' heads, then the keys'
 	}
 	t.outer(g.qkv, r.normed1, d, dQKV, 3*d, n)
 	kern.Gemm(rows(t.dNorm, d), rows(dQKV, 3*d), n, &m.backward[l].qkv, false)

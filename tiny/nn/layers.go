@@ -55,16 +55,10 @@ func rotary(positions int) (cos, sin []float32) {
 	return cos, sin
 }
 
-// rotate turns one head's vector in place by its position's angles.
+// rotate turns the heads' vectors in v, one after the other, by their position's angles.
 func (m *Model) rotate(v []float32, position int) {
 	const half = headSize / 2
-	c, s := (*[half]float32)(m.cos[position*half:]), (*[half]float32)(m.sin[position*half:])
-	a, b := (*[half]float32)(v), (*[half]float32)(v[half:])
-	for i, x := range a {
-		y := b[i]
-		a[i] = float32(x*c[i]) - float32(y*s[i])
-		b[i] = float32(y*c[i]) + float32(x*s[i])
-	}
+	kern.Rotate(v, m.cos[position*half:], m.sin[position*half:])
 }
 
 // softmax is p[:n] = softmax(s[:n] * attentionScale) and zero up to roundUp(n, 16). It overwrites s there.

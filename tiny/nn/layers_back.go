@@ -40,13 +40,11 @@ func normDots(dy, x, gain []float32, count, d int) (dots [4]float32) {
 // rotateBack is the gradient of rotate: the turn the other way.
 func (m *Model) rotateBack(v []float32, position int) {
 	const half = headSize / 2
-	c, s := (*[half]float32)(m.cos[position*half:]), (*[half]float32)(m.sin[position*half:])
-	a, b := (*[half]float32)(v), (*[half]float32)(v[half:])
-	for i, x := range a {
-		y := b[i]
-		a[i] = float32(x*c[i]) + float32(y*s[i])
-		b[i] = float32(y*c[i]) - float32(x*s[i])
+	var back [half]float32
+	for i, s := range m.sin[position*half : (position+1)*half] {
+		back[i] = -s
 	}
+	kern.Rotate(v, m.cos[position*half:], back[:])
 }
 
 // softmaxBack turns d, the gradient with respect to the probabilities p, into that with respect to the scores

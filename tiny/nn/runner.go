@@ -87,11 +87,9 @@ func (r *Runner) attend(l int, s *Seq, att, qkv []float32, n int) {
 	keys, values := s.keys[l], s.values[l]
 	for i := range n {
 		at := s.N + i
+		m.rotate(qkv[i*3*d:i*3*d+2*d], at) // the queries' heads, then the keys'
 		for h := 0; h < d; h += headSize {
-			row := qkv[i*3*d+h : i*3*d+2*d+h+headSize]
-			q, k, v := row[:headSize], row[d:d+headSize], row[2*d:]
-			m.rotate(q, at)
-			m.rotate(k, at)
+			k, v := qkv[i*3*d+d+h:i*3*d+d+h+headSize], qkv[i*3*d+2*d+h:i*3*d+2*d+h+headSize]
 			panel := keys[h*wide+at/32*32*headSize+at%32:]
 			for c, x := range k {
 				panel[c*32] = x

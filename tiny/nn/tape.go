@@ -42,9 +42,7 @@ func (t *tape) forward(tokens []int32) {
 		rmsNorm(grow(&r.normed1, n*d), x, w.norm1, grow(&r.inverse1, n), n, d)
 		kern.Gemm(rows(grow(&r.qkv, n*3*d), 3*d), rows(r.normed1, d), n, &p.qkv, false)
 		for i := range n {
-			for h := 0; h < 2*d; h += headSize { // the queries' heads, then the keys'
-				m.rotate(r.qkv[i*3*d+h:], i)
-			}
+			m.rotate(r.qkv[i*3*d:i*3*d+2*d], i) // the queries' heads, then the keys'
 		}
 		t.attend(r, n)
 		kern.Gemm(rows(x, d), rows(r.att, d), n, &p.out, true)

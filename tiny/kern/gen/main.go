@@ -415,6 +415,40 @@ func normBack(s set) {
 	RET()
 }
 
+// rotate: of each 32 elements the pairs (i, i+16) are turned by the angles' cosines and sines, 16 of each.
+func rotate(s set) {
+	TEXT("rotate"+s.name, NOSPLIT, "func(v *float32, n int, cos, sin *float32)")
+	Pragma("noescape")
+	n := Load(Param("n"), GP64())
+	v := Load(Param("v"), GP64())
+	cosines, sines := Load(Param("cos"), GP64()), Load(Param("sin"), GP64())
+	var cos, sin []reg.VecVirtual
+	for h := 0; h < 64; h += s.bytes {
+		c, d := s.vec(), s.vec()
+		VMOVUPS(Mem{Base: cosines, Disp: h}, c)
+		VMOVUPS(Mem{Base: sines, Disp: h}, d)
+		cos, sin = append(cos, c), append(sin, d)
+	}
+	Label("loop")
+	for i := range cos {
+		a, b := Mem{Base: v, Disp: i * s.bytes}, Mem{Base: v, Disp: 64 + i*s.bytes}
+		ac, as, bc, bs := s.vec(), s.vec(), s.vec(), s.vec()
+		VMULPS(a, cos[i], ac)
+		VMULPS(b, sin[i], bs)
+		VMULPS(b, cos[i], bc)
+		VMULPS(a, sin[i], as)
+		VSUBPS(bs, ac, ac)
+		VADDPS(as, bc, bc)
+		VMOVUPS(ac, a)
+		VMOVUPS(bc, b)
+	}
+	ADDQ(Imm(128), v)
+	SUBQ(Imm(32), n)
+	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
 func main() {
 	ConstraintExpr("amd64")
 	constants()
@@ -436,6 +470,7 @@ func main() {
 		swiGLU(s)
 		swiGLUBack(s)
 		normBack(s)
+		rotate(s)
 	}
 	Generate()
 }
