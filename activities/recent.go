@@ -9,7 +9,7 @@ import (
 )
 
 // recentBytes bounds the trajectories that a process keeps at hand, by their rough size in memory.
-const recentBytes = 128 << 20
+const recentBytes = 64 << 20
 
 // recent keeps the trajectories that this process stored last, so that judging a group and assembling the batch do
 // not read and decode again what was written a moment ago. A stored trajectory never changes, so none gets stale.

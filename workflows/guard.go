@@ -15,7 +15,6 @@ func (t *train) evaluate(ctx workflow.Context) error {
 	if !t.in.Plan.Evaluates(t.Next) {
 		return nil
 	}
-	t.stage(ctx, "Evaluate")
 	at := t.at(t.Next)
 	at.Evaluation = t.in.Plan.EvalKey
 	child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: EvaluateID(rl.VersionOf(t.in.Run, t.Next), at.Evaluation), TaskQueue: ControlQueue})

@@ -37,9 +37,6 @@ var (
 	StateAttribute  = temporal.NewSearchAttributeKeyKeyword("LonghaulState")
 )
 
-// StatusQuery is the name of Train's query; it answers with a Status.
-const StatusQuery = "status"
-
 // TrainID is the workflow id of a run.
 func TrainID(run rl.RunID) string { return "train/" + string(run) }
 

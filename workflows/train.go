@@ -30,11 +30,10 @@ type State struct {
 	Base    *rl.Ref         `json:"base,omitempty"` // manifest to train from; its version samples
 	Current rl.UpdateNumber `json:"current"`        // update of Base
 	Best    *Best           `json:"best,omitempty"`
-	Scale   float64         `json:"scale"`   // of the learning rate
-	Retries int             `json:"retries"` // collapses gone back from
-	Backs   int             `json:"backs"`   // fallbacks in a row without a new update in between
-	Seconds rl.Seconds      `json:"seconds"` // of the last finished update
-	Recent  []rl.Event      `json:"recent,omitempty"`
+	Scale   float64         `json:"scale"`            // of the learning rate
+	Retries int             `json:"retries"`          // collapses gone back from
+	Backs   int             `json:"backs"`            // fallbacks in a row without a new update in between
+	Seconds rl.Seconds      `json:"seconds"`          // of the last finished update
 	Untold  []rl.Event      `json:"untold,omitempty"` // not yet in an update's summary
 }
 
@@ -52,26 +51,20 @@ func Train(ctx workflow.Context, in TrainIn) (TrainOut, error) {
 	} else {
 		t.State = State{Logic: LogicVersion, Scale: 1}
 	}
-	t.status = Status{Run: in.Run, State: Running, Updates: in.Plan.Updates, Since: workflow.Now(ctx)}
-	if err := workflow.SetQueryHandler(ctx, StatusQuery, t.answer); err != nil {
-		return TrainOut{}, err
-	}
 	if t.Logic != LogicVersion {
 		return TrainOut{}, temporal.NewNonRetryableApplicationError(
 			fmt.Sprintf("the run was started under workflow logic %d, this binary has %d: finish it with the binary that started it", t.Logic, LogicVersion), string(rl.Conflict), nil)
 	}
 	out, err := t.run(ctx)
 	if err != nil && !workflow.IsContinueAsNewError(err) {
-		t.status.State = Failed
-		t.mark(ctx)
+		t.mark(ctx, Failed)
 	}
 	return out, err
 }
 
 type train struct {
 	State
-	in     TrainIn
-	status Status
+	in TrainIn
 }
 
 func (t *train) run(ctx workflow.Context) (TrainOut, error) {
@@ -81,7 +74,7 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 		}
 	}
 	for int(t.Next) <= t.in.Plan.Updates {
-		t.mark(ctx)
+		t.mark(ctx, Running)
 		err := t.update(ctx)
 		if err == nil {
 			err = t.evaluate(ctx)
@@ -102,14 +95,12 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 			return TrainOut{}, workflow.NewContinueAsNewError(ctx, Train, t.in)
 		}
 	}
-	t.status.State = Done
-	t.mark(ctx)
+	t.mark(ctx, Done)
 	return TrainOut{Updates: t.in.Plan.Updates, Checkpoint: *t.Base}, nil
 }
 
 // restore finds where the run stands: after its newest whole checkpoint, or at the very beginning.
 func (t *train) restore(ctx workflow.Context) error {
-	t.stage(ctx, "Restore")
 	var found activities.RestoreOut
 	if err := workflow.ExecuteActivity(bookkeeping(ctx), stages.Restore, activities.RestoreIn{Stage: t.at(t.Next), EvalKey: t.in.Plan.EvalKey}).Get(ctx, &found); err != nil {
 		return err
@@ -160,37 +151,18 @@ func (t *train) at(n rl.UpdateNumber) activities.Stage {
 	return activities.Stage{Run: t.in.Run, Store: t.in.Store, Config: t.in.Config, Update: n}
 }
 
-// stage notes what is under way, for the query.
-func (t *train) stage(ctx workflow.Context, name string) {
-	t.status.Stage, t.status.Since = name, workflow.Now(ctx)
-}
-
-// tell records an event for people: in the query's answer at once, in the next update's summary for good.
+// tell records an event for people: it is in the next update's summary.
 func (t *train) tell(ctx workflow.Context, kind, text string) {
-	e := rl.Event{Time: workflow.Now(ctx).UTC().Truncate(time.Second), Update: t.Next, Kind: kind, Text: text}
-	t.Untold = append(t.Untold, e)
-	t.Recent = append(t.Recent, e)
-	t.Recent = t.Recent[max(0, len(t.Recent)-eventsKept):]
+	t.Untold = append(t.Untold, rl.Event{Time: workflow.Now(ctx).UTC().Truncate(time.Second), Update: t.Next, Kind: kind, Text: text})
 	workflow.GetLogger(ctx).Warn(text, "run", t.in.Run, "event", kind)
 }
 
-// mark writes the run's state where Temporal's lists show it.
-func (t *train) mark(ctx workflow.Context) {
+// mark writes the run's state where Temporal's lists and `longhaul status` find it.
+func (t *train) mark(ctx workflow.Context, state RunState) {
 	n := min(int(t.Next), t.in.Plan.Updates)
 	err := workflow.UpsertTypedSearchAttributes(ctx,
-		RunAttribute.ValueSet(string(t.in.Run)), UpdateAttribute.ValueSet(int64(n)), StateAttribute.ValueSet(string(t.status.State)))
+		RunAttribute.ValueSet(string(t.in.Run)), UpdateAttribute.ValueSet(int64(n)), StateAttribute.ValueSet(string(state)))
 	if err != nil {
 		workflow.GetLogger(ctx).Warn("search attributes not written", "error", err)
 	}
-}
-
-// answer is the status query.
-func (t *train) answer() (Status, error) {
-	s := t.status
-	s.Update = rl.UpdateNumber(min(int(t.Next), t.in.Plan.Updates))
-	s.Checkpoint, s.Best, s.Seconds, s.Events = t.Base, t.Best, t.Seconds, t.Recent
-	if t.Base != nil {
-		s.Version = rl.VersionOf(t.in.Run, t.Current)
-	}
-	return s, nil
 }

@@ -18,16 +18,16 @@ func (t *train) update(ctx workflow.Context) error {
 		}
 	}
 	var updated activities.UpdatePolicyOut
-	if err := t.do(ctx, updating(ctx), "UpdatePolicy", stages.UpdatePolicy, job, &updated, &s.Seconds.Update); err != nil {
+	if err := t.do(ctx, updating(ctx), stages.UpdatePolicy, job, &updated, &s.Seconds.Update); err != nil {
 		return err
 	}
 	s.LearningRate, s.Loss, s.Metrics = updated.LearningRate, updated.Metrics["loss"], updated.Metrics
-	if err := t.do(ctx, noBeat(ctx), "Checkpoint", stages.Checkpoint, activities.CheckpointIn{Stage: t.at(t.Next), Result: updated.Result, Base: t.Base}, &s.Checkpoint, &s.Seconds.Checkpoint); err != nil {
+	if err := t.do(ctx, noBeat(ctx), stages.Checkpoint, activities.CheckpointIn{Stage: t.at(t.Next), Result: updated.Result, Base: t.Base}, &s.Checkpoint, &s.Seconds.Checkpoint); err != nil {
 		return err
 	}
 	s.Events = t.Untold
 	var published activities.PublishOut
-	if err := t.do(ctx, bookkeeping(ctx), "Publish", stages.Publish, activities.PublishIn{Stage: t.at(t.Next), Summary: s}, &published, &s.Seconds.Publish); err != nil {
+	if err := t.do(ctx, bookkeeping(ctx), stages.Publish, activities.PublishIn{Stage: t.at(t.Next), Summary: s}, &published, &s.Seconds.Publish); err != nil {
 		return err
 	}
 	t.Base, t.Current, t.Seconds = &s.Checkpoint, t.Next, s.Seconds
@@ -40,7 +40,7 @@ func (t *train) update(ctx workflow.Context) error {
 // gather samples the update's groups and turns them into a batch.
 func (t *train) gather(ctx workflow.Context, job *activities.UpdatePolicyIn, s *rl.UpdateSummary) error {
 	var sampled activities.SampleGroupOut
-	if err := t.do(ctx, noBeat(ctx), "SampleGroup", stages.SampleGroup, t.at(t.Next), &sampled, &s.Seconds.Sample); err != nil {
+	if err := t.do(ctx, noBeat(ctx), stages.SampleGroup, t.at(t.Next), &sampled, &s.Seconds.Sample); err != nil {
 		return err
 	}
 	got, err := t.collect(ctx, sampled)
@@ -50,7 +50,7 @@ func (t *train) gather(ctx workflow.Context, job *activities.UpdatePolicyIn, s *
 	s.Seconds.Rollout, s.Seconds.Judge = got.RolloutSeconds, got.JudgeSeconds
 	var batch activities.ComputeAdvantagesOut
 	in := activities.ComputeAdvantagesIn{Stage: t.at(t.Next), Tasks: sampled.Tasks, Current: t.Current}
-	if err := t.do(ctx, bookkeeping(ctx), "ComputeAdvantages", stages.ComputeAdvantages, in, &batch, &s.Seconds.Advantage); err != nil {
+	if err := t.do(ctx, bookkeeping(ctx), stages.ComputeAdvantages, in, &batch, &s.Seconds.Advantage); err != nil {
 		return err
 	}
 	s.Success, s.RewardMean, s.RewardStd = batch.Stats.Success, batch.Stats.RewardMean, batch.Stats.RewardStd
@@ -61,7 +61,6 @@ func (t *train) gather(ctx workflow.Context, job *activities.UpdatePolicyIn, s *
 
 // collect runs one Collect, or several side by side for an update of many groups.
 func (t *train) collect(ctx workflow.Context, sampled activities.SampleGroupOut) (all CollectOut, err error) {
-	t.stage(ctx, "Collect")
 	parts := (sampled.Groups + groupsPerCollect - 1) / groupsPerCollect
 	futures := make([]workflow.ChildWorkflowFuture, parts)
 	for p := range parts {
@@ -86,8 +85,7 @@ func (t *train) collect(ctx workflow.Context, sampled activities.SampleGroupOut)
 
 // do runs one stage and takes its wall time, in seconds, from the workflow's clock: queueing and Temporal's own
 // overhead are part of it.
-func (t *train) do(ctx, options workflow.Context, name string, stage, in, out any, seconds *float64) error {
-	t.stage(ctx, name)
+func (t *train) do(ctx, options workflow.Context, stage, in, out any, seconds *float64) error {
 	began := workflow.Now(ctx)
 	err := workflow.ExecuteActivity(options, stage, in).Get(ctx, out)
 	*seconds = workflow.Now(ctx).Sub(began).Seconds()

@@ -29,11 +29,11 @@ type runStatus struct {
 	Updates    int                `json:"updates"`
 	WaitingFor *waiting           `json:"waiting_for"`
 	Checkpoint *checkpoint        `json:"checkpoint"`
-	Best       *workflows.Best    `json:"best"`
+	Best       *checkpoint        `json:"best"`
 	Rates      rates              `json:"rates"`
 	Seconds    rl.Seconds         `json:"seconds"` // of the last finished update
 	ETA        *time.Time         `json:"eta"`
-	Events     []rl.Event         `json:"events,omitempty"`
+	Events     []rl.Event         `json:"events,omitempty"` // of the newest updates
 	Failure    string             `json:"failure,omitempty"`
 }
 
@@ -68,11 +68,8 @@ type observer struct {
 	run    rl.RunID
 }
 
-// queryTimeout bounds a question to the run's worker, which may not be there to answer.
-const queryTimeout = 3 * time.Second
-
-// status is NotFound when there is no such run. A run whose worker is not there to answer is described by what is
-// stored.
+// status is NotFound when there is no such run. It asks Temporal's server and the store, never a worker: it answers
+// while no worker is there, and does not disturb one that is.
 func (o observer) status(ctx context.Context) (s runStatus, err error) {
 	s = runStatus{Run: o.run, State: workflows.Running}
 	described, err := o.client.DescribeWorkflowExecution(ctx, workflows.TrainID(o.run), "")
@@ -82,10 +79,21 @@ func (o observer) status(ctx context.Context) (s runStatus, err error) {
 	if err != nil {
 		return s, err
 	}
-	if err := o.ask(ctx, &s); err != nil {
+	_, cfg, err := store.FindJSON[rl.Config](ctx, o.store, store.ConfigKey(o.run))
+	if err != nil {
 		return s, err
 	}
-	switch info := described.WorkflowExecutionInfo; info.Status {
+	info := described.WorkflowExecutionInfo
+	s.Updates = cfg.Updates
+	if p := info.GetSearchAttributes().GetIndexedFields()[workflows.UpdateAttribute.GetName()]; p != nil {
+		if err := converter.GetDefaultDataConverter().FromPayload(p, &s.Update); err != nil {
+			return s, err
+		}
+	}
+	if err := o.rates(ctx, &s); err != nil {
+		return s, err
+	}
+	switch info.Status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
 		o.look(ctx, &s, described.PendingActivities, described.PendingChildren)
 		if s.Rates.SecondsPerUpdate > 0 {
@@ -94,48 +102,20 @@ func (o observer) status(ctx context.Context) (s runStatus, err error) {
 			s.ETA = &eta
 		}
 	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		s.State, s.Stage = workflows.Done, ""
+		s.State = workflows.Done
 	default:
-		s.State, s.Stage = workflows.Failed, ""
-		s.Failure = o.failure(ctx)
+		s.State, s.Failure = workflows.Failed, o.failure(ctx)
 	}
 	return s, nil
-}
-
-// ask fills in what Train itself knows, and the rates from the newest summaries.
-func (o observer) ask(ctx context.Context, s *runStatus) error {
-	asking, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	var q workflows.Status
-	answer, err := o.client.QueryWorkflow(asking, workflows.TrainID(o.run), "", workflows.StatusQuery)
-	if err == nil {
-		err = answer.Get(&q)
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	last := rl.UpdateNumber(-1)
-	if err == nil {
-		s.Stage, s.Update, s.Updates, s.Seconds, s.Best, s.Events = q.Stage, q.Update, q.Updates, q.Seconds, q.Best, q.Events
-		last = q.Update
-	} else { // no worker: the store knows what is finished
-		_, cfg, err := store.FindJSON[rl.Config](ctx, o.store, store.ConfigKey(o.run))
-		if err != nil {
-			return err
-		}
-		s.Updates, s.Stage = cfg.Updates, "no worker answers"
-		last = rl.UpdateNumber(cfg.Updates)
-	}
-	return o.rates(ctx, s, last)
 }
 
 // rateWindow is how many updates the mean seconds of an update are taken over.
 const rateWindow = 5
 
-// rates reads the newest summaries, from update `from` down.
-func (o observer) rates(ctx context.Context, s *runStatus, from rl.UpdateNumber) error {
+// rates reads the newest summaries.
+func (o observer) rates(ctx context.Context, s *runStatus) error {
 	seen, total := 0, 0.0
-	for n := from; n >= 0 && seen < rateWindow; n-- {
+	for n := s.Update; n >= 0 && seen < rateWindow; n-- {
 		_, u, err := store.FindJSON[rl.UpdateSummary](ctx, o.store, store.SummaryKey(o.run, n))
 		if rl.KindOf(err) == rl.NotFound {
 			continue
@@ -146,11 +126,11 @@ func (o observer) rates(ctx context.Context, s *runStatus, from rl.UpdateNumber)
 		if seen == 0 {
 			s.Checkpoint = &checkpoint{u.Version, u.Checkpoint.SHA256}
 			s.Seconds = u.Seconds
-			s.Update = max(s.Update, n)
 			if u.Seconds.Rollout > 0 {
 				s.Rates.TokensPerSecond, s.Rates.TurnsPerSecond = float64(u.Tokens)/u.Seconds.Rollout, float64(u.Turns)/u.Seconds.Rollout
 			}
 		}
+		s.Events = append(u.Events, s.Events...)
 		if n > 0 {
 			seen, total = seen+1, total+u.Seconds.Total()
 		} else if seen == 0 {
@@ -163,11 +143,12 @@ func (o observer) rates(ctx context.Context, s *runStatus, from rl.UpdateNumber)
 	return nil
 }
 
-// look finds how far the stage under way is, and whether it waits for something that failed.
+// look finds the stage under way, how far it is, and whether it waits for something that failed.
 func (o observer) look(ctx context.Context, s *runStatus, pending []*workflowpb.PendingActivityInfo, children []*workflowpb.PendingChildExecutionInfo) {
 	o.pending(s, pending)
-	left, total := 0, 0
+	left := 0
 	for _, c := range children {
+		s.Stage = c.WorkflowTypeName
 		d, err := o.client.DescribeWorkflowExecution(ctx, c.WorkflowId, c.RunId)
 		if err != nil {
 			continue // it may end between the two questions
@@ -178,15 +159,17 @@ func (o observer) look(ctx context.Context, s *runStatus, pending []*workflowpb.
 				left++
 			}
 		}
-		total = max(total, left)
 	}
-	if s.Progress == nil && total > 0 {
+	if s.Progress == nil && left > 0 {
 		s.Progress = &progress{What: "rollout activities left", Done: left}
 	}
 }
 
 func (o observer) pending(s *runStatus, activities []*workflowpb.PendingActivityInfo) {
 	for _, a := range activities {
+		if s.Stage == "" {
+			s.Stage = a.ActivityType.GetName()
+		}
 		if p := decodeProgress(a.HeartbeatDetails); p != nil {
 			s.Progress = p
 		}
@@ -202,6 +185,19 @@ func decodeProgress(details *commonpb.Payloads) *progress {
 		return nil
 	}
 	return &progress{p.What, p.Done, p.Total}
+}
+
+// best is the run's best evaluated version, nil when there is none.
+func (o observer) best(ctx context.Context) (*checkpoint, error) {
+	ref, err := o.store.Pointer(ctx, o.run, store.Best)
+	if rl.KindOf(err) == rl.NotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := o.store.Checkpoint(ctx, ref)
+	return &checkpoint{c.Version, ref.SHA256}, err
 }
 
 // failure is the failed run's own words.

@@ -34,10 +34,12 @@ type host struct {
 // killed predecessor had under way, and works on all queues. When another process holds the data directory, that one
 // works and this one follows. With leave it also leaves the work to others where Temporal is outside.
 func (a *app) host(ctx context.Context, w want, leave bool) (h *host, err error) {
-	if err := os.MkdirAll(a.data, 0o700); err != nil {
-		return nil, err
-	}
 	w.Temporal, w.UI = true, true
+	if !a.externalTemporal() || a.storeURI(w) == "" {
+		if err := os.MkdirAll(a.data, 0o700); err != nil {
+			return nil, err
+		}
+	}
 	c, err := a.connect(ctx, w)
 	if err != nil {
 		return nil, err
@@ -86,8 +88,9 @@ func (h *host) start(ctx context.Context, a *app, queues []string) (*activities.
 	if err != nil {
 		return nil, err
 	}
-	if a.getenv("GOGC") == "" {
+	if a.getenv("GOGC") == "" && a.getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(400) // short-lived messages by the million; the live heap is small
+		debug.SetMemoryLimit(memoryLimit)
 	}
 	if _, err := kern.Mode(); err != nil {
 		return nil, rl.Errorf(rl.Invalid, "LONGHAUL_KERNEL", "%w", err)
@@ -99,6 +102,9 @@ func (h *host) start(ctx context.Context, a *app, queues []string) (*activities.
 	h.work, err = workers.Start(workers.Options{Client: h.Temporal, Activities: acts, Queues: queues})
 	return acts, err
 }
+
+// memoryLimit is where the garbage collector stops trading memory for time, in bytes.
+const memoryLimit = 768 << 20
 
 // openChecked opens a store and proves that it keeps what exactly-once rests on.
 func (h *host) openChecked(ctx context.Context, uri string) (*store.Store, error) {

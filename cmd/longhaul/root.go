@@ -12,7 +12,7 @@ type app struct {
 	data   string // directory of the embedded parts' state
 	out    *output
 	getenv func(string) string
-	log    *slog.Logger // of the parts in this process; nothing below warnings unless LONGHAUL_LOG says so
+	log    *slog.Logger // of the parts in this process; see logger
 }
 
 // Groups of commands in the help.
@@ -38,7 +38,7 @@ func (a *app) root() *cobra.Command {
 			}
 			return unknownCommand(cmd, args[0])
 		},
-		PersistentPreRun: func(*cobra.Command, []string) { a.log = a.logger() },
+		PersistentPreRun: func(c *cobra.Command, _ []string) { a.log = a.logger(c) },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.SetOut(a.out.stdout)
@@ -97,10 +97,18 @@ func (a *app) jsonFlag(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-func (a *app) logger() *slog.Logger {
-	level := slog.LevelError
-	if err := level.UnmarshalText([]byte(a.getenv("LONGHAUL_LOG"))); err != nil {
-		level = slog.LevelError
+// silent is above every level: what a person must know is said by the command itself.
+const silent = slog.LevelError + 4
+
+// logger is LONGHAUL_LOG's; without it the processes that run for days log warnings, and the others nothing.
+func (a *app) logger(c *cobra.Command) *slog.Logger {
+	level := silent
+	if c.Name() == "up" || c.Name() == "worker" {
+		level = slog.LevelWarn
+	}
+	var asked slog.Level
+	if asked.UnmarshalText([]byte(a.getenv("LONGHAUL_LOG"))) == nil {
+		level = asked
 	}
 	return slog.New(slog.NewTextHandler(a.out.besideLive(), &slog.HandlerOptions{Level: level}))
 }

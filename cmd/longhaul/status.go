@@ -19,8 +19,12 @@ func (a *app) statusCommand() *cobra.Command {
 				return err
 			}
 			defer c.Close()
-			s, err := observer{c.Temporal, c.Store, rl.RunID(args[0])}.status(cmd.Context())
+			o := observer{c.Temporal, c.Store, rl.RunID(args[0])}
+			s, err := o.status(cmd.Context())
 			if err != nil {
+				return err
+			}
+			if s.Best, err = o.best(cmd.Context()); err != nil {
 				return err
 			}
 			if a.out.json {
@@ -55,7 +59,7 @@ func statusRows(s runStatus) (rows [][]string) {
 		add("checkpoint", "%s  %s", c.Version, c.SHA256)
 	}
 	if s.Best != nil {
-		add("best", "%s  held-out success %.3f", rl.VersionOf(s.Run, s.Best.Update), s.Best.Success)
+		add("best", "%s  %s", s.Best.Version, s.Best.SHA256)
 	}
 	if s.Rates.SecondsPerUpdate > 0 {
 		add("rates", "%.1f s an update, %.0f tokens/s, %.0f turns/s", s.Rates.SecondsPerUpdate, s.Rates.TokensPerSecond, s.Rates.TurnsPerSecond)
