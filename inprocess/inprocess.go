@@ -34,7 +34,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	w := newResponse(ctx, cancel, r.Method == http.MethodHead)
 	q := serverRequest(ctx, r)
-	run(func() { serve(t.Handler, w, q) })
+	go serve(t.Handler, w, q)
 	select {
 	case <-w.started:
 	case <-r.Context().Done():

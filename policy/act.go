@@ -57,34 +57,17 @@ func (c *Client) Act(ctx context.Context, q Request) (Response, error) {
 	if err != nil {
 		return Response{}, c.failure(err)
 	}
+	if x.quick != nil {
+		r = *x.quick
+	}
 	return c.reply(q, r, &x.reply)
 }
 
-// render is the request in go-openai's words. Temperature, max_tokens, tools and token ids are the extension's.
+// render is the request in go-openai's words. Messages, temperature, max_tokens, tools and token ids are the
+// extension's.
 func render(q Request) openai.ChatCompletionRequest {
 	seed := int(q.Seed &^ (1 << 63))
-	r := openai.ChatCompletionRequest{Model: q.Model, Seed: &seed, LogProbs: true,
-		Messages: make([]openai.ChatCompletionMessage, len(q.Messages))}
-	for i, m := range q.Messages {
-		r.Messages[i] = openai.ChatCompletionMessage{Role: string(m.Role), Content: m.Content, ToolCallID: m.ToolCallID}
-		for _, call := range m.ToolCalls {
-			r.Messages[i].ToolCalls = append(r.Messages[i].ToolCalls, renderCall(call))
-		}
-	}
-	return r
-}
-
-// renderCall writes a past call. One that could not be read is shown with empty arguments: servers parse the
-// history's arguments and fail on what is no JSON object, and the policy should not learn from its own garbage.
-func renderCall(call rl.ToolCall) openai.ToolCall {
-	f := openai.FunctionCall{Name: call.Name, Arguments: string(call.Arguments)}
-	if call.Invalid != "" || len(call.Arguments) == 0 {
-		f.Arguments = "{}"
-	}
-	if f.Name == "" {
-		f.Name = "unknown"
-	}
-	return openai.ToolCall{ID: call.ID, Type: openai.ToolTypeFunction, Function: f}
+	return openai.ChatCompletionRequest{Model: q.Model, Seed: &seed, LogProbs: true, Messages: []openai.ChatCompletionMessage{}}
 }
 
 var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 
+	openai "github.com/sashabaranov/go-openai"
+
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -17,9 +19,10 @@ const maxReply = 16 << 20
 
 // exchange is one call's part of the wire that go-openai does not carry.
 type exchange struct {
-	top      []byte   // members for the request object
-	messages [][]byte // members for each of its messages
+	top      []byte // members for the request object
+	messages []byte // its messages, in place of none
 	reply    extended
+	quick    *openai.ChatCompletionResponse // the whole reply, when go-openai need not read it
 }
 
 // extended is a reply with what go-openai's types lack, in the words of vLLM (prompt ids at the top for chat, in the
@@ -27,26 +30,30 @@ type exchange struct {
 type extended struct {
 	Model   json.RawMessage `json:"model"`
 	Prompt  []int32         `json:"prompt_token_ids"`
-	Choices []struct {
-		Prompt   []int32 `json:"prompt_token_ids"`
-		Tokens   []int32 `json:"token_ids"`
-		Response []int32 `json:"response_token_ids"`
-		LogProbs struct {
-			Content []struct {
-				ID      *int32   `json:"id"`
-				LogProb *float32 `json:"logprob"`
-			} `json:"content"`
-		} `json:"logprobs"`
-		Message json.RawMessage `json:"message"`
-		Finish  json.RawMessage `json:"finish_reason"`
-	} `json:"choices"`
+	Choices []choice        `json:"choices"`
+}
+
+type choice struct {
+	Prompt   []int32 `json:"prompt_token_ids"`
+	Tokens   []int32 `json:"token_ids"`
+	Response []int32 `json:"response_token_ids"`
+	LogProbs struct {
+		Content []logProb `json:"content"`
+	} `json:"logprobs"`
+	Message json.RawMessage `json:"message"`
+	Finish  json.RawMessage `json:"finish_reason"`
+}
+
+type logProb struct {
+	ID      *int32   `json:"id"`
+	LogProb *float32 `json:"logprob"`
 }
 
 // exchange prepares the extension of q: token ids asked for, a temperature even when it is 0 (go-openai leaves that
 // out, and servers then sample at 1), max_tokens (which go-openai has replaced by a name that not every server
-// knows), tools that need no marshalling, content even when it is empty, and spliced past actions.
+// knows), tools that need no marshalling, and the messages: content even when it is empty, and spliced past actions.
 func (c *Client) exchange(q Request) (*exchange, error) {
-	x := &exchange{messages: make([][]byte, len(q.Messages))}
+	x := &exchange{}
 	x.top = strconv.AppendFloat([]byte(`"temperature":`), q.Temperature, 'g', -1, 64)
 	if q.MaxTokens > 0 {
 		x.top = strconv.AppendInt(append(x.top, `,"max_tokens":`...), int64(q.MaxTokens), 10)
@@ -62,20 +69,19 @@ func (c *Client) exchange(q Request) (*exchange, error) {
 		x.top = append(append(x.top, `,"tools":`...), tools...)
 	}
 	action := 0
+	x.messages = make([]byte, 0, 256*len(q.Messages))
 	for i, m := range q.Messages {
-		if m.Content == "" && len(m.ToolCalls) == 0 {
-			x.messages[i] = append(x.messages[i], `"content":""`...)
+		if i > 0 {
+			x.messages = append(x.messages, ',')
 		}
-		if m.Role != rl.Assistant {
-			continue
-		}
-		if c.splice && action < len(q.Actions) && q.Actions[action] != nil {
-			if x.messages[i] != nil {
-				x.messages[i] = append(x.messages[i], ',')
+		x.messages = appendMessage(x.messages, m)
+		if m.Role == rl.Assistant {
+			if c.splice && action < len(q.Actions) && q.Actions[action] != nil {
+				x.messages = appendIDs(append(x.messages, `,"token_ids":`...), q.Actions[action])
 			}
-			x.messages[i] = appendIDs(append(x.messages[i], `"token_ids":`...), q.Actions[action])
+			action++
 		}
-		action++
+		x.messages = append(x.messages, '}')
 	}
 	if len(q.Actions) > action {
 		return nil, rl.Errorf(rl.Invalid, c.at, "the request has token ids of %d actions and %d assistant messages", len(q.Actions), action)
@@ -100,7 +106,7 @@ type doer struct {
 func (d doer) Do(r *http.Request) (*http.Response, error) {
 	x, chat := r.Context().Value(exchangeKey{}).(*exchange)
 	if chat {
-		b, err := io.ReadAll(r.Body)
+		b, err := readAll(r.Body, r.ContentLength)
 		if err != nil {
 			return nil, err
 		}
@@ -113,7 +119,7 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxReply+1))
+	body, err := readAll(io.LimitReader(res.Body, maxReply+1), res.ContentLength)
 	if err != nil {
 		return nil, fmt.Errorf("half a reply: %w", err)
 	}
@@ -124,46 +130,37 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 		return nil, rl.Errorf(rl.Invalid, d.at, "the reply is larger than %d bytes", maxReply)
 	}
 	if chat {
-		if err := json.Unmarshal(body, &x.reply); err != nil {
+		if known, r, ok := quickReply(body); ok {
+			x.reply, x.quick = known, &r
+			body = nothing
+		} else if err := json.Unmarshal(body, &x.reply); err != nil {
 			return nil, err
+		} else {
+			body = x.reply.plain()
 		}
-		body = x.reply.plain()
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	return res, nil
 }
 
-// amend inserts members into a request as go-openai marshals it: top into the object, messages[i] into its i-th
-// message. No string of the JSON can contain an unescaped quote, so the first ,"messages":[ is the key.
-func amend(body, top []byte, messages [][]byte) []byte {
+// nothing is a reply for go-openai to read when there is none left to read.
+var nothing = []byte("{}")
+
+// readAll reads to the end of r, which has size bytes, or -1 when that is not known.
+func readAll(r io.Reader, size int64) ([]byte, error) {
+	b := bytes.NewBuffer(make([]byte, 0, max(0, min(size, maxReply))+bytes.MinRead))
+	_, err := b.ReadFrom(r)
+	return b.Bytes(), err
+}
+
+// amend puts top into a request as go-openai marshals it, and messages where it has none. No string of the JSON can
+// contain an unescaped quote, so the first ,"messages":[ is the key.
+func amend(body, top, messages []byte) []byte {
 	const key = `,"messages":[`
 	at := bytes.Index(body, []byte(key)) + len(key)
-	out := make([]byte, 0, len(body)+len(top)+len(messages)*64)
+	out := make([]byte, 0, len(body)+len(top)+len(messages)+1)
 	out = append(append(append(out, '{'), top...), ',')
-	out = append(out, body[1:at]...)
-	depth, quoted, next := 0, false, 0
-	for i := at; i < len(body); i++ {
-		switch ch := body[i]; {
-		case quoted && ch == '\\':
-			i++
-		case ch == '"':
-			quoted = !quoted
-		case quoted:
-		case ch == '{' || ch == '[':
-			depth++
-		case ch == '}' || ch == ']':
-			if depth--; depth == 0 && next < len(messages) {
-				out = append(out, body[at:i]...)
-				if at = i; len(messages[next]) > 0 {
-					out = append(append(out, ','), messages[next]...)
-				}
-				next++
-			}
-			if depth < 0 { // the end of the messages
-				return append(out, body[at:]...)
-			}
-		}
-	}
+	out = append(append(out, body[1:at]...), messages...)
 	return append(out, body[at:]...)
 }
 

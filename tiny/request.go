@@ -86,7 +86,7 @@ func (c *wireContent) UnmarshalJSON(b []byte) error {
 }
 
 // readRequest reads and checks a request.
-func readRequest(w http.ResponseWriter, r *http.Request) (q wireRequest, body []byte, err error) {
+func (b *boxes) readRequest(w http.ResponseWriter, r *http.Request) (q wireRequest, body []byte, err error) {
 	read := bytes.NewBuffer(make([]byte, 0, min(maxBody, max(0, r.ContentLength))+bytes.MinRead))
 	_, err = read.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody))
 	body = read.Bytes()
@@ -96,19 +96,37 @@ func readRequest(w http.ResponseWriter, r *http.Request) (q wireRequest, body []
 		}
 		return q, nil, badRequest("", "the request could not be read: %v", err)
 	}
-	q, err = parseRequest(body)
+	q, err = b.parseRequest(body)
 	return q, body, err
 }
 
-func parseRequest(body []byte) (wireRequest, error) {
-	q := wireRequest{Temperature: 1, N: 1, TopP: 1}
+func newWireRequest() wireRequest { return wireRequest{Temperature: 1, N: 1, TopP: 1} }
+
+func decodeRequest(body []byte) (wireRequest, error) {
+	q := newWireRequest()
 	if err := json.Unmarshal(body, &q); err != nil {
 		return q, badRequest("", "the request is not valid: %v", err)
 	}
+	return q, nil
+}
+
+func (b *boxes) parseRequest(body []byte) (wireRequest, error) {
+	q, ok := b.quickRequest(body)
+	if !ok {
+		var err error
+		if q, err = decodeRequest(body); err != nil {
+			return q, err
+		}
+	}
+	return q, q.check()
+}
+
+// check says what of a request this server does not do.
+func (q *wireRequest) check() error {
 	if q.MaxCompletionTokens != nil {
 		q.MaxTokens = q.MaxCompletionTokens
 	}
-	for _, no := range []struct {
+	for _, no := range [...]struct {
 		param string
 		set   bool
 	}{
@@ -119,20 +137,20 @@ func parseRequest(body []byte) (wireRequest, error) {
 		{"tool_choice", !slices.Contains([]string{"", "null", `"auto"`, `"none"`}, string(q.ToolChoice))},
 	} {
 		if no.set {
-			return q, badRequest(no.param, "this server does not do %s", no.param)
+			return badRequest(no.param, "this server does not do %s", no.param)
 		}
 	}
 	switch {
 	case q.Model == "":
-		return q, badRequest("model", "the request names no model")
+		return badRequest("model", "the request names no model")
 	case len(q.Messages) == 0:
-		return q, badRequest("messages", "the request has no messages")
+		return badRequest("messages", "the request has no messages")
 	case q.MaxTokens != nil && *q.MaxTokens < 1:
-		return q, badRequest("max_tokens", "max_tokens is %d: at least 1", *q.MaxTokens)
+		return badRequest("max_tokens", "max_tokens is %d: at least 1", *q.MaxTokens)
 	case q.Temperature != 0 && !(q.Temperature >= 0.01 && q.Temperature <= 100):
-		return q, badRequest("temperature", "temperature is %v: 0, or 0.01 to 100", q.Temperature)
+		return badRequest("temperature", "temperature is %v: 0, or 0.01 to 100", q.Temperature)
 	}
-	return q, nil
+	return nil
 }
 
 // prompt renders the conversation, up to where the policy goes on.

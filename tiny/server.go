@@ -81,7 +81,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 		(&failure{http.StatusTooManyRequests, "too_many_requests", fmt.Sprintf("more than %d requests at once", maxRequests), ""}).write(w)
 		return
 	}
-	q, body, err := readRequest(w, r)
+	q, body, err := s.boxes.readRequest(w, r)
 	if err != nil {
 		failureOf(err, "").write(w)
 		return

@@ -85,7 +85,7 @@ func spell(ids []int32) (s string) {
 }
 
 func TestTemplate(t *testing.T) {
-	q, err := parseRequest([]byte(`{"model":"a@1","messages":[
+	q, err := new(boxes).parseRequest([]byte(`{"model":"a@1","messages":[
 		{"role":"system","content":"left out"},
 		{"role":"user","content":[{"type":"text","text":"where is "},{"type":"text","text":"order 48?"}]},
 		{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"find_order","arguments":"{\"order\": \"48\"}"}}]},
@@ -203,12 +203,54 @@ func TestDemonstration(t *testing.T) {
 	}
 }
 
+// A request as the policy client sends it is read quickly once its tools are known; a word out of place is left to
+// encoding/json.
+func TestQuickRequest(t *testing.T) {
+	const plain = `{"temperature":0.5,"max_tokens":8,"return_token_ids":true,"tools":` + deskTools + `,"model":"a@1","messages":[` +
+		`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"find_order","arguments":"{\"order\":\"48\"}"}}],"token_ids":[102,260]},` +
+		`{"role":"tool","content":"48 in box C7","tool_call_id":"c"}],"stream":false,"seed":7,"logprobs":true}`
+	var b boxes
+	if _, ok := b.quickRequest([]byte(plain)); ok {
+		t.Error("tools that nobody has read are taken")
+	}
+	if _, err := b.get(json.RawMessage(deskTools)); err != nil {
+		t.Fatal(err)
+	}
+	quick, ok := b.quickRequest([]byte(plain))
+	if want, err := decodeRequest([]byte(plain)); err != nil || !ok || !reflect.DeepEqual(quick, want) {
+		t.Errorf("%v %+v\nwant %+v %v", ok, quick, want, err)
+	}
+	for _, change := range [][2]string{
+		{`"seed":7`, `"seed":7.0`}, {`"seed":7`, `"seed":07`}, {`"seed":7`, `"seed":9223372036854775808`}, {`"seed":7`, `"Seed":7`},
+		{`"seed":7`, `"seed":7,"seed":7`}, {`"seed":7`, `"seed":null`}, {`"seed":7`, `"seed":7,"stop":["x"]`}, {`"seed":7,`, `"seed":7`},
+		{`[102,260]`, `[102,260,]`}, {`[102,260]`, `[2147483648]`}, {`true}`, `true}}`}, {`true}`, `true`}, {`C7"`, `C7`}, {`C7"`, `C7\x"`},
+		{`0.5`, `.5`}, {`0.5`, `0.`}, {`0.5`, `0.5e`}, {`0.5`, `00.5`}, {`0.5`, `"0.5"`}, {`48 in`, "48\tin"}, {`{"role":"tool"`, ` {"role":"tool"`},
+	} {
+		if text := strings.Replace(plain, change[0], change[1], 1); text == plain {
+			t.Error(change[0], "is not there")
+		} else if q, ok := b.quickRequest([]byte(text)); ok {
+			t.Errorf("%s in the place of %s is taken: %+v", change[1], change[0], q)
+		}
+	}
+}
+
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"model":"a@1","messages":[{"role":"user","content":"x"}],"tools":` + deskTools + `}`))
 	f.Add([]byte(`{"model":"a@1","messages":[{"role":"assistant","content":[{"type":"text","text":"x"}],"tool_calls":[{"function":{"name":"find_order","arguments":"{\"order\":1}"}}],"token_ids":[1]}]}`))
 	f.Add([]byte(`{"model":"a@1","messages":[{"role":"tool"}],"tools":[{"type":"function","function":{"name":"_","parameters":{"properties":{"a":{"type":"string"}}}}}],"stop":["x"],"max_tokens":0}`))
+	f.Add([]byte(`{"temperature":1e0,"max_tokens":8,"return_token_ids":true,"tools":` + deskTools + `,"model":"a@1","messages":[{"role":"system","content":"a \\"b\\" \\u003cé"},` +
+		`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\\"order\\":\\"48\\"}"}}],"token_ids":[-1,300]},{"role":"tool","content":"","tool_call_id":"c"}],"stream":false,"seed":9223372036854775807,"logprobs":true}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		q, err := parseRequest(body)
+		var b boxes
+		if _, err := b.get(json.RawMessage(deskTools)); err != nil {
+			t.Fatal(err)
+		}
+		if quick, ok := b.quickRequest(body); ok {
+			if q, err := decodeRequest(body); err != nil || !reflect.DeepEqual(q, quick) {
+				t.Fatalf("read quickly as %+v\nby encoding/json as %+v, %v", quick, q, err)
+			}
+		}
+		q, err := b.parseRequest(body)
 		if err != nil {
 			return
 		}
