@@ -9,8 +9,8 @@ import (
 // maxDepth bounds the nesting that Skip follows.
 const maxDepth = 16
 
-// OneOf passes over the value that is byte for byte one of known, each of which is a whole JSON object or array,
-// and gives its index. It fails on any other.
+// OneOf passes over the value that is byte for byte one of n known ones, each of which is a whole JSON object or array
+// (an empty text is none), and gives its index. It fails on any other.
 func (s *Scanner) OneOf(n int, known func(int) string) int {
 	for i := range n {
 		if k := known(i); k != "" && s.word(k) {
@@ -125,6 +125,19 @@ func (s *Scanner) Int32s() []int32 {
 
 // Float reads a number, rounded to so many bits.
 func (s *Scanner) Float(bits int) float64 {
+	text := s.number()
+	if s.gone {
+		return 0
+	}
+	v, err := strconv.ParseFloat(text, bits)
+	if err != nil {
+		s.Fail()
+	}
+	return v
+}
+
+// number passes over a number.
+func (s *Scanner) number() string {
 	start := s.at
 	s.word("-")
 	if whole := s.at; s.digits() && s.text[whole] == '0' && s.at > whole+1 {
@@ -140,13 +153,9 @@ func (s *Scanner) Float(bits int) float64 {
 		s.digits()
 	}
 	if s.gone {
-		return 0
+		return ""
 	}
-	v, err := strconv.ParseFloat(s.text[start:s.at], bits)
-	if err != nil {
-		s.Fail()
-	}
-	return v
+	return s.text[start:s.at]
 }
 
 // digits passes over at least one digit, or fails.
@@ -203,6 +212,6 @@ func (s *Scanner) skip(depth int) {
 			s.Fail()
 		}
 	default:
-		s.Float(64)
+		s.number()
 	}
 }

@@ -2,7 +2,9 @@
 // log-probabilities that training needs.
 //
 // The wire is go-openai's; what longhaul needs beyond it (token ids in and out, a temperature of 0, message
-// content that is empty) rides on go-openai's HTTP doer, in extension.go alone. Text is never re-tokenised: what
+// content that is empty) rides on go-openai's HTTP doer, in extension.go alone. What every turn sends and gets again
+// goes past reflection: messages.go writes messages as go-openai would, quick.go reads the embedded server's replies,
+// and any other reply is go-openai's. Text is never re-tokenised: what
 // the server says it was shown and what it says it sampled is what is trained on, and its lengths must agree.
 // A server that gives no token ids can still be evaluated: its replies carry none, and the caller keeps them out
 // of training.

@@ -9,10 +9,11 @@ import (
 	"github.com/longhaul-rl/longhaul/jsonscan"
 )
 
-// The members of a reply as the embedded server writes it, in its order. Those without a number below are not needed.
+// The members of a reply as the embedded server writes it, in its order.
 var (
 	replyMembers    = []string{"id", "object", "created", "model", "prompt_token_ids", "choices", "usage"}
 	choiceMembers   = []string{"index", "message", "token_ids", "logprobs", "finish_reason"}
+	contentMember   = []string{"content"}
 	logProbMembers  = []string{"token", "bytes", "top_logprobs", "logprob"}
 	messageMembers  = []string{"role", "content", "tool_calls"}
 	callMembers     = []string{"index", "id", "type", "function"}
@@ -67,7 +68,7 @@ func quickChoice(s *jsonscan.Scanner, c *choice, r *openai.ChatCompletionChoice)
 
 func quickLogProbs(s *jsonscan.Scanner, c *choice) {
 	s.Open('{')
-	if content := uint64(0); !s.More('}') || s.Member([]string{"content"}, &content) != 0 {
+	if content := uint64(0); !s.More('}') || s.Member(contentMember, &content) != 0 {
 		s.Fail()
 	}
 	all := make([]logProb, 0, 16)
