@@ -7,6 +7,7 @@
 // set: AVX-512, AVX2, NEON and portable Go give the same bits (portable Go computes a correctly rounded
 // float32 multiply-add out of float64 operations, see fma.go). The hash of a checkpoint rests on this.
 //
-// gemm.go has the product, exp.go the exponential, strips.go the loops, mode.go chooses the instruction set (LONGHAUL_KERNEL forces
-// it), gen holds the generator of the amd64 assembly. Next: package nn, which is built on these.
+// gemm.go has the product, exp.go the exponential, strips.go the loops, mode.go chooses the instruction set
+// (LONGHAUL_KERNEL forces it), gen holds the generator of the amd64 assembly. Next: package nn, which is built on
+// these.
 package kern
