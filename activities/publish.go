@@ -14,9 +14,10 @@ type PublishIn struct {
 	Summary rl.UpdateSummary `json:"summary"`
 }
 
-// PublishOut says whether the update's summary is this one, or was written before.
+// PublishOut says whether the update's summary is this one or was written before, and which events it tells.
 type PublishOut struct {
-	New bool `json:"new"`
+	New  bool       `json:"new"`
+	Told []rl.Event `json:"told,omitempty"`
 }
 
 // Publish makes the new version ready on the policy server, then writes the update's summary: once people read
@@ -40,5 +41,5 @@ func (a *Activities) publish(ctx context.Context, in PublishIn) (out PublishOut,
 	s.Schema, s.Run, s.Update, s.Time = rl.UpdateSummarySchema, in.Run, in.Update, time.Now().UTC()
 	s.Seconds.Publish = time.Since(start).Seconds()
 	_, recorded, err := store.PutJSON(ctx, st, store.SummaryKey(in.Run, in.Update), s)
-	return PublishOut{New: recorded.Time.Equal(s.Time)}, err
+	return PublishOut{New: recorded.Time.Equal(s.Time), Told: recorded.Events}, err
 }

@@ -2,39 +2,38 @@ package activities
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
 )
 
-// RestoreIn asks where a run stands. EvalKey tells its evaluations apart, for the best one's success.
+// RestoreIn asks where a run stands. EvalKey tells its own evaluations apart.
 type RestoreIn struct {
 	Stage
 	EvalKey string `json:"eval_key"`
 }
 
-// RestoreOut is the checkpoint to go on from; Manifest is nil when the run has none yet, or none that is whole.
+// RestoreOut is where a run goes on: with update Next, trained from Base.
 type RestoreOut struct {
-	Manifest *rl.Ref         `json:"manifest,omitempty"`
-	Update   rl.UpdateNumber `json:"update"`
+	Next    rl.UpdateNumber `json:"next"`
+	Base    *rl.Ref         `json:"base,omitempty"` // nil: update 0, which makes the initial policy
+	Current rl.UpdateNumber `json:"current"`        // update of Base
+	Guard   rl.Guard        `json:"guard"`
 	// Skipped says which newer checkpoints are not whole, and why.
 	Skipped []string `json:"skipped,omitempty"`
-	// Best is the run's best evaluated checkpoint, if it is known.
-	Best       *rl.Ref         `json:"best,omitempty"`
-	BestUpdate rl.UpdateNumber `json:"best_update,omitempty"`
-	BestValue  float64         `json:"best_value,omitempty"`
 }
 
-// Restore finds the newest checkpoint of the run whose every byte is what was stored, and the best one.
+// Restore finds where a run stands by what is stored alone: after the newest checkpoint whose every byte is what was
+// stored; or at that update once more, when it was not told of or not evaluated yet. What the guard had decided is
+// worked out again from the evaluations.
 func (a *Activities) Restore(ctx context.Context, in RestoreIn) (RestoreOut, error) {
 	defer beat(ctx)()
 	out, err := a.restore(ctx, in)
 	return out, temporalError(ctx, err)
 }
 
-func (a *Activities) restore(ctx context.Context, in RestoreIn) (out RestoreOut, err error) {
+func (a *Activities) restore(ctx context.Context, in RestoreIn) (RestoreOut, error) {
+	out := RestoreOut{Guard: rl.Guard{Scale: 1}}
 	st, cfg, err := a.open(ctx, in.Stage)
 	if err != nil {
 		return out, err
@@ -49,32 +48,82 @@ func (a *Activities) restore(ctx context.Context, in RestoreIn) (out RestoreOut,
 	if err != nil {
 		return out, err
 	}
-	out.Manifest, out.Update = &found.Ref, found.Checkpoint.Update
-	return out, out.best(ctx, st, cfg, in)
+	w := walk{Stage: in.Stage, store: st, config: cfg, evalKey: in.EvalKey}
+	n := found.Checkpoint.Update
+	if out.Guard, err = w.guard(ctx, n); err != nil {
+		return out, err
+	}
+	done, err := w.done(ctx, n)
+	if err != nil {
+		return out, err
+	}
+	if !done {
+		return out, w.again(ctx, &out, found.Checkpoint)
+	}
+	out.Next, out.Base, out.Current = n+1, &found.Ref, n
+	guard, verdict, err := w.judge(ctx, out.Guard, n, found.Ref)
+	if out.Guard = guard; verdict.Back {
+		out.Base, out.Current = &guard.Best.Manifest, guard.Best.Update
+	}
+	return out, err
 }
 
-// best fills in the best checkpoint. One that is damaged, or was evaluated otherwise, counts as none.
-func (out *RestoreOut) best(ctx context.Context, st *store.Store, cfg rl.Config, in RestoreIn) error {
-	rule, err := rl.ParsePromote(cfg.Eval.Promote)
+// walk reads what the line has left behind of a run.
+type walk struct {
+	Stage
+	store   *store.Store
+	config  rl.Config
+	evalKey string
+}
+
+// guard is the guard as it was when update n began: after all evaluations before n.
+func (w walk) guard(ctx context.Context, n rl.UpdateNumber) (g rl.Guard, err error) {
+	g = rl.Guard{Scale: 1}
+	for k := rl.UpdateNumber(0); k < n; k++ {
+		if !w.config.Eval.Due(k, w.config.Updates) {
+			continue
+		}
+		manifest, _, err := w.store.FindCheckpoint(ctx, w.Run, k)
+		if err != nil {
+			if err := unlessGone(err); err != nil {
+				return g, err
+			}
+			continue
+		}
+		if g, _, err = w.judge(ctx, g, k, manifest); err != nil {
+			return g, err
+		}
+	}
+	return g, nil
+}
+
+// judge applies the evaluation of version n, if there is one.
+func (w walk) judge(ctx context.Context, g rl.Guard, n rl.UpdateNumber, manifest rl.Ref) (rl.Guard, rl.Verdict, error) {
+	_, e, err := store.FindJSON[rl.Evaluation](ctx, w.store, store.EvaluationKey(w.Run, n, w.evalKey))
 	if err != nil {
-		return err
+		return g, rl.Verdict{}, unlessGone(err)
 	}
-	ref, err := st.Pointer(ctx, in.Run, store.Best)
-	if err != nil {
-		return unlessGone(err)
+	return g.After(n, manifest, e, w.config.GuardRules())
+}
+
+// done reports whether update n left all that it leaves: its summary, and its evaluation when that is due.
+func (w walk) done(ctx context.Context, n rl.UpdateNumber) (bool, error) {
+	_, _, err := store.FindJSON[rl.UpdateSummary](ctx, w.store, store.SummaryKey(w.Run, n))
+	if err == nil && w.config.Eval.Due(n, w.config.Updates) {
+		_, _, err = store.FindJSON[rl.Evaluation](ctx, w.store, store.EvaluationKey(w.Run, n, w.evalKey))
 	}
-	ckpt, err := st.Checkpoint(ctx, ref)
-	if err != nil {
-		return unlessGone(err)
+	return err == nil, unlessGone(err)
+}
+
+// again puts the run back to the beginning of the update that made c.
+func (w walk) again(ctx context.Context, out *RestoreOut, c rl.Checkpoint) error {
+	out.Next, out.Base = c.Update, c.Parent
+	if c.Parent == nil {
+		return nil
 	}
-	_, e, err := store.FindJSON[rl.Evaluation](ctx, st, store.EvaluationKey(in.Run, ckpt.Update, in.EvalKey))
-	if err != nil {
-		return unlessGone(err)
-	}
-	if !slices.ContainsFunc(out.Skipped, func(s string) bool { return strings.HasPrefix(s, ref.Key+":") }) {
-		out.Best, out.BestUpdate, out.BestValue = &ref, ckpt.Update, rule.Value(e)
-	}
-	return nil
+	parent, err := w.store.Checkpoint(ctx, *c.Parent)
+	out.Current = parent.Update
+	return err
 }
 
 // unlessGone is nil for an object that is missing or damaged.

@@ -35,7 +35,7 @@ func Launch(ctx context.Context, c client.Client, st *store.Store, uri string, c
 		TaskQueue:                workflows.ControlQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		WorkflowIDReusePolicy:    reuse,
-	}, workflows.Train, workflows.TrainIn{Run: cfg.Name, Store: uri, Config: ref, Plan: workflows.PlanOf(cfg)})
+	}, workflows.Train, workflows.TrainIn{Logic: workflows.LogicVersion, Run: cfg.Name, Store: uri, Config: ref, Plan: workflows.PlanOf(cfg)})
 	if _, done := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); done {
 		return c.GetWorkflow(ctx, workflows.TrainID(cfg.Name), ""), nil
 	}

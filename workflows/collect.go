@@ -39,6 +39,8 @@ type CollectOut struct {
 // group as soon as it is whole, while others still play.
 func Collect(ctx workflow.Context, in CollectIn) (CollectOut, error) {
 	c := collect{in: in, began: workflow.Now(ctx)}
+	ctx, cancel := workflow.WithCancel(ctx)
+	defer cancel()
 	wg := workflow.NewWaitGroup(ctx)
 	for g := in.First; g < in.First+in.Groups; g++ {
 		wg.Add(1)
@@ -46,6 +48,7 @@ func Collect(ctx workflow.Context, in CollectIn) (CollectOut, error) {
 			defer wg.Done()
 			if err := c.group(ctx, g); err != nil && c.err == nil {
 				c.err = err
+				cancel() // it failed for good: the others need not go on
 			}
 		})
 	}

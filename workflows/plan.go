@@ -17,9 +17,7 @@ type Plan struct {
 	EpisodeTimeout time.Duration `json:"episode_timeout"`
 	EvalEvery      int           `json:"eval_every"`
 	EvalKey        string        `json:"eval_key"`
-	Promote        string        `json:"promote"`
-	Collapse       float64       `json:"collapse"`
-	Retries        int           `json:"retries"`
+	Guard          rl.GuardRules `json:"guard"`
 }
 
 // PlanOf extracts the plan from a complete configuration.
@@ -27,8 +25,7 @@ func PlanOf(c rl.Config) Plan {
 	return Plan{
 		Updates: c.Updates, Size: c.Group.Size, PerActivity: c.Group.PerActivity,
 		EpisodeTimeout: time.Duration(c.Env.EpisodeTimeout),
-		EvalEvery:      c.Eval.Every, EvalKey: EvaluationKey(c), Promote: c.Eval.Promote,
-		Collapse: c.Guard.Collapse, Retries: c.Guard.Retries,
+		EvalEvery:      c.Eval.Every, EvalKey: EvaluationKey(c), Guard: c.GuardRules(),
 	}
 }
 
@@ -45,5 +42,5 @@ func EvaluationKey(c rl.Config) string {
 
 // Evaluates reports whether version n is evaluated: the first, every EvalEvery-th and the last.
 func (p Plan) Evaluates(n rl.UpdateNumber) bool {
-	return p.EvalEvery > 0 && (int(n)%p.EvalEvery == 0 || int(n) == p.Updates)
+	return rl.EvalConfig{Every: p.EvalEvery}.Due(n, p.Updates)
 }

@@ -1,7 +1,5 @@
 package workflows
 
-import "github.com/longhaul-rl/longhaul/rl"
-
 // RunState is where a run stands, as its search attribute says.
 type RunState string
 
@@ -10,10 +8,3 @@ const (
 	Done    RunState = "done"
 	Failed  RunState = "failed"
 )
-
-// Best is the best evaluated version so far.
-type Best struct {
-	Manifest rl.Ref          `json:"manifest"`
-	Update   rl.UpdateNumber `json:"update"`
-	Success  float64         `json:"success"`
-}

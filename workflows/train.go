@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/longhaul-rl/longhaul/activities"
@@ -14,8 +13,9 @@ import (
 // historyLimit is the number of events after which Train continues as new, between two updates.
 const historyLimit = 2000
 
-// TrainIn starts a run, or goes on with it: State is carried across continue-as-new.
+// TrainIn starts a run, or goes on with it: State is carried across continue-as-new, Logic is LogicVersion at launch.
 type TrainIn struct {
+	Logic  int      `json:"logic"`
 	Run    rl.RunID `json:"run"`
 	Store  string   `json:"store"`
 	Config rl.Ref   `json:"config"`
@@ -25,15 +25,11 @@ type TrainIn struct {
 
 // State is all that Train knows from one update to the next.
 type State struct {
-	Logic   int             `json:"logic"`
 	Next    rl.UpdateNumber `json:"next"`           // the update to make
 	Base    *rl.Ref         `json:"base,omitempty"` // manifest to train from; its version samples
 	Current rl.UpdateNumber `json:"current"`        // update of Base
-	Best    *Best           `json:"best,omitempty"`
-	Scale   float64         `json:"scale"`            // of the learning rate
-	Retries int             `json:"retries"`          // collapses gone back from
+	Guard   rl.Guard        `json:"guard"`
 	Backs   int             `json:"backs"`            // fallbacks in a row without a new update in between
-	Seconds rl.Seconds      `json:"seconds"`          // of the last finished update
 	Untold  []rl.Event      `json:"untold,omitempty"` // not yet in an update's summary
 }
 
@@ -48,12 +44,9 @@ func Train(ctx workflow.Context, in TrainIn) (TrainOut, error) {
 	t := train{in: in}
 	if in.State != nil {
 		t.State = *in.State
-	} else {
-		t.State = State{Logic: LogicVersion, Scale: 1}
 	}
-	if t.Logic != LogicVersion {
-		return TrainOut{}, temporal.NewNonRetryableApplicationError(
-			fmt.Sprintf("the run was started under workflow logic %d, this binary has %d: finish it with the binary that started it", t.Logic, LogicVersion), string(rl.Conflict), nil)
+	if in.Logic != LogicVersion { // fails the workflow task and not the run: the right binary can go on with it
+		panic(fmt.Sprintf("run %s was started under workflow logic %d, this binary has %d: go on with the binary that started it", in.Run, in.Logic, LogicVersion))
 	}
 	out, err := t.run(ctx)
 	if err != nil && !workflow.IsContinueAsNewError(err) {
@@ -99,46 +92,33 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 	return TrainOut{Updates: t.in.Plan.Updates, Checkpoint: *t.Base}, nil
 }
 
-// restore finds where the run stands: after its newest whole checkpoint, or at the very beginning.
+// restore finds where the run stands by what is stored.
 func (t *train) restore(ctx workflow.Context) error {
 	var found activities.RestoreOut
 	if err := workflow.ExecuteActivity(bookkeeping(ctx), stages.Restore, activities.RestoreIn{Stage: t.at(t.Next), EvalKey: t.in.Plan.EvalKey}).Get(ctx, &found); err != nil {
 		return err
 	}
+	t.Next, t.Base, t.Current, t.Guard = found.Next, found.Base, found.Current, found.Guard
 	t.tellSkipped(ctx, found)
-	if found.Manifest == nil {
-		t.Base, t.Current, t.Next = nil, 0, 0
-		return nil
-	}
-	t.Base, t.Current, t.Next = found.Manifest, found.Update, found.Update+1
-	if found.Best != nil {
-		t.Best = &Best{Manifest: *found.Best, Update: found.BestUpdate, Success: found.BestValue}
-	}
 	return nil
 }
 
-// fallBack answers corrupt bytes: the run goes on from the newest whole checkpoint before them. The updates after that
-// one are walked again, which finds all that is recorded and whole, and makes anew, to the same bytes, what is not.
-// When the run already stands on that checkpoint, something else is corrupt, and there is nothing to go back to; nor is
-// there when the store damages what is mended again and again.
+// fallBack answers corrupt bytes: the run goes on from its newest whole checkpoint. The updates after that one are
+// walked again, which finds all that is recorded and whole, and makes anew, to the same bytes, what is not. A store that
+// damages again what was mended ends the run.
 func (t *train) fallBack(ctx workflow.Context, cause error) error {
-	was := t.Base
-	t.Backs++
-	if err := t.restore(ctx); err != nil {
-		return err
-	}
-	if t.Backs > backsInARow || was == nil || t.Base != nil && *t.Base == *was {
+	if t.Backs++; t.Backs > backsInARow {
 		return cause
 	}
-	return nil
+	return t.restore(ctx)
 }
 
 // backsInARow bounds the fallbacks between two new updates.
 const backsInARow = 3
 
 func (t *train) tellSkipped(ctx workflow.Context, found activities.RestoreOut) {
-	instead := fmt.Sprintf("going on from update %d instead", found.Update)
-	if found.Manifest == nil {
+	instead := fmt.Sprintf("going on with update %d from update %d instead", found.Next, found.Current)
+	if found.Base == nil {
 		instead = "no checkpoint before it is whole: walking the line again from its beginning, with all that is recorded"
 	}
 	for _, s := range found.Skipped {

@@ -40,10 +40,10 @@ func newWorld(t *testing.T) *world {
 	w.env.OnActivity(stages.Restore, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.RestoreIn) (activities.RestoreOut, error) {
 		restored++
 		if restored == 1 {
-			return activities.RestoreOut{}, nil
+			return activities.RestoreOut{Guard: rl.Guard{Scale: 1}}, nil
 		}
 		m := manifest(in.Update - 2)
-		return activities.RestoreOut{Manifest: &m, Update: in.Update - 2, Skipped: []string{manifest(in.Update-1).Key + ": damaged"}}, nil
+		return activities.RestoreOut{Next: in.Update - 1, Base: &m, Current: in.Update - 2, Guard: rl.Guard{Scale: 1}, Skipped: []string{manifest(in.Update-1).Key + ": damaged"}}, nil
 	})
 	w.env.OnActivity(stages.SampleGroup, mock.Anything, mock.Anything).Return(activities.SampleGroupOut{Groups: 2}, nil)
 	w.env.OnActivity(stages.RunTrajectory, mock.Anything, mock.Anything).Return(func(context.Context, activities.RunTrajectoryIn) (activities.RunTrajectoryOut, error) {
@@ -66,7 +66,7 @@ func newWorld(t *testing.T) *world {
 		for _, e := range in.Summary.Events {
 			w.events = append(w.events, fmt.Sprintf("%d %s", in.Update, e.Kind))
 		}
-		return activities.PublishOut{New: true}, nil
+		return activities.PublishOut{New: true, Told: in.Summary.Events}, nil
 	})
 	w.env.OnActivity(stages.ScoreEvaluation, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.ScoreEvaluationIn) (activities.ScoreEvaluationOut, error) {
 		r := rl.Rate{Mean: w.success[in.Update]}
@@ -81,8 +81,9 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) train(t *testing.T, p Plan) {
 	t.Helper()
-	p.Size, p.PerActivity, p.Promote, p.EpisodeTimeout = 2, 2, "success >= best - 0.01", time.Minute
-	w.env.ExecuteWorkflow(Train, TrainIn{Run: "r", Plan: p})
+	p.Size, p.PerActivity, p.EpisodeTimeout = 2, 2, time.Minute
+	p.Guard.Promote, p.Guard.Updates = "success >= best - 0.01", p.Updates
+	w.env.ExecuteWorkflow(Train, TrainIn{Logic: LogicVersion, Run: "r", Plan: p})
 	if err := w.env.GetWorkflowError(); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestEachUpdateTrainsFromTheLast(t *testing.T) {
 func TestCollapseGoesBackToTheBest(t *testing.T) {
 	w := newWorld(t)
 	w.success = map[rl.UpdateNumber]float64{0: .4, 1: .8, 2: .1, 3: .1, 4: .1, 5: .85}
-	w.train(t, Plan{Updates: 5, EvalEvery: 1, Collapse: .5, Retries: 2})
+	w.train(t, Plan{Updates: 5, EvalEvery: 1, Guard: rl.GuardRules{Collapse: .5, Retries: 2}})
 	want := []string{"0<-*1", "1<ckpt/0*1", "2<ckpt/1*1", "3<ckpt/1*0.5", "4<ckpt/1*0.25", "5<ckpt/4*0.25"}
 	if got := w.bases(); !slices.Equal(got, want) {
 		t.Fatalf("jobs %v, want %v", got, want)
@@ -145,7 +146,7 @@ func TestDamagedBaseFallsBack(t *testing.T) {
 func TestRefusalEndsTheRun(t *testing.T) {
 	w := newWorld(t)
 	w.refusal = temporal.NewNonRetryableApplicationError("policy http://gpu:8000: 401 bad key", string(rl.Refused), nil)
-	w.env.ExecuteWorkflow(Train, TrainIn{Run: "r", Plan: Plan{Updates: 1, Size: 2, PerActivity: 1, EpisodeTimeout: time.Minute}})
+	w.env.ExecuteWorkflow(Train, TrainIn{Logic: LogicVersion, Run: "r", Plan: Plan{Updates: 1, Size: 2, PerActivity: 1, EpisodeTimeout: time.Minute}})
 	err := w.env.GetWorkflowError()
 	if err == nil || !strings.Contains(err.Error(), "401 bad key") || activities.KindOf(err) != rl.Refused {
 		t.Fatalf("got %v (kind %q), want the refusal", err, activities.KindOf(err))

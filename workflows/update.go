@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"slices"
+
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/longhaul-rl/longhaul/activities"
@@ -11,7 +13,7 @@ import (
 // policy.
 func (t *train) update(ctx workflow.Context) error {
 	s := rl.UpdateSummary{Version: rl.VersionOf(t.in.Run, t.Next)}
-	job := activities.UpdatePolicyIn{Stage: t.at(t.Next), Base: t.Base, Scale: t.Scale}
+	job := activities.UpdatePolicyIn{Stage: t.at(t.Next), Base: t.Base, Scale: t.Guard.Scale}
 	if t.Next > 0 {
 		if err := t.gather(ctx, &job, &s); err != nil {
 			return err
@@ -30,10 +32,11 @@ func (t *train) update(ctx workflow.Context) error {
 	if err := t.do(ctx, bookkeeping(ctx), stages.Publish, activities.PublishIn{Stage: t.at(t.Next), Summary: s}, &published, &s.Seconds.Publish); err != nil {
 		return err
 	}
-	t.Base, t.Current, t.Seconds = &s.Checkpoint, t.Next, s.Seconds
-	if published.New { // else an earlier walk of this update wrote its summary, without these events
-		t.Untold, t.Backs = nil, 0
+	t.Base, t.Current = &s.Checkpoint, t.Next
+	if published.New { // else an earlier walk of this update wrote its summary
+		t.Backs = 0
 	}
+	t.Untold = slices.DeleteFunc(t.Untold, func(e rl.Event) bool { return slices.Contains(published.Told, e) })
 	return nil
 }
 
@@ -63,6 +66,8 @@ func (t *train) gather(ctx workflow.Context, job *activities.UpdatePolicyIn, s *
 func (t *train) collect(ctx workflow.Context, sampled activities.SampleGroupOut) (all CollectOut, err error) {
 	parts := (sampled.Groups + groupsPerCollect - 1) / groupsPerCollect
 	futures := make([]workflow.ChildWorkflowFuture, parts)
+	ctx, cancel := workflow.WithCancel(ctx)
+	defer cancel() // when one part fails for good the others need not go on
 	for p := range parts {
 		child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: CollectID(t.in.Run, t.Next, p, parts), TaskQueue: ControlQueue})
 		first := p * groupsPerCollect
