@@ -45,14 +45,35 @@ func Launch(ctx context.Context, c client.Client, st *store.Store, uri string, c
 	return run, nil
 }
 
-// complete reports whether the store has the run's last checkpoint.
+// complete reports whether the store has all that the run's last update leaves: its checkpoint, its summary and, when
+// due, its evaluation.
 func complete(ctx context.Context, st *store.Store, cfg rl.Config) (bool, error) {
+	last := rl.UpdateNumber(cfg.Updates)
 	ref, err := st.Pointer(ctx, cfg.Name, store.Latest)
-	switch rl.KindOf(err) {
-	case rl.NotFound, rl.Corrupt:
+	if lacking(err) {
 		return false, nil
 	}
-	return err == nil && ref.Key == store.CheckpointKey(cfg.Name, rl.UpdateNumber(cfg.Updates)), err
+	if err != nil || ref.Key != store.CheckpointKey(cfg.Name, last) {
+		return false, err
+	}
+	keys := []string{store.SummaryKey(cfg.Name, last)}
+	if plan := workflows.PlanOf(cfg); plan.Evaluates(last) {
+		keys = append(keys, store.EvaluationKey(cfg.Name, last, plan.EvalKey))
+	}
+	for _, key := range keys {
+		if _, err := st.Head(ctx, key); lacking(err) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// lacking says that an object is not there, or as good as not there.
+func lacking(err error) bool {
+	k := rl.KindOf(err)
+	return k == rl.NotFound || k == rl.Corrupt
 }
 
 // recordConfig writes the run's configuration once, and compares it with what is recorded.

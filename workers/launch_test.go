@@ -1,0 +1,55 @@
+package workers
+
+import (
+	"testing"
+
+	"github.com/longhaul-rl/longhaul/config"
+	"github.com/longhaul-rl/longhaul/infra/dev"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+	"github.com/longhaul-rl/longhaul/workflows"
+)
+
+// A run is complete when its last update left everything: what is missing is made by starting it again.
+func TestComplete(t *testing.T) {
+	d, err := dev.Start(t.Context(), dev.Options{Dir: t.TempDir(), S3: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Stop() })
+	p := d.Process()
+	st, err := store.Open(t.Context(), "s3://"+dev.Bucket, store.Options{Endpoint: p.S3, AccessKey: p.AccessKey, SecretKey: p.SecretKey, Transport: d.S3Transport()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Default("orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Updates = 3
+	check := func(what string, cfg rl.Config, want bool) {
+		t.Helper()
+		if got, err := complete(t.Context(), st, cfg); got != want || err != nil {
+			t.Errorf("%s: complete says %v, %v; want %v", what, got, err, want)
+		}
+	}
+	check("nothing", cfg, false)
+	manifest, err := st.PutCheckpoint(t.Context(), rl.Checkpoint{Schema: rl.CheckpointSchema, Run: cfg.Name, Update: 3, Version: rl.VersionOf(cfg.Name, 3)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := st.MovePointer(t.Context(), cfg.Name, store.Latest, manifest, true); err != nil {
+		t.Fatal(err)
+	}
+	check("the checkpoint alone", cfg, false)
+	unevaluated := cfg
+	unevaluated.Eval.Every = 0
+	for _, key := range []string{store.SummaryKey(cfg.Name, 3), store.EvaluationKey(cfg.Name, 3, workflows.EvaluationKey(cfg))} {
+		check("without "+key, cfg, false)
+		if _, err := st.Put(t.Context(), key, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		check("no evaluation is due", unevaluated, true)
+	}
+	check("all", cfg, true)
+}
