@@ -22,7 +22,8 @@ type ScoreEvaluationOut struct {
 }
 
 // ScoreEvaluation counts the successes of an evaluation (the environment's own score, 1 and above) and records
-// them with 95 % intervals. Episodes that failed are left out of the rates and counted apart.
+// them with 95 % intervals. Episodes that failed or have no score are left out of the rates and
+// counted apart, by their reason.
 func (a *Activities) ScoreEvaluation(ctx context.Context, in ScoreEvaluationIn) (ScoreEvaluationOut, error) {
 	defer beat(ctx)()
 	out, err := a.scoreEvaluation(ctx, in)
@@ -48,11 +49,14 @@ func (a *Activities) scoreEvaluation(ctx context.Context, in ScoreEvaluationIn) 
 			return out, err
 		}
 		for m, t := range g.Trajectories {
-			if t == nil || !t.Outcome.Scored() {
-				e.Failed[rl.EnvFailed]++
-				continue
+			switch {
+			case t == nil:
+				e.Failed[rl.LeftOutOf(g.Failed[m], rl.EnvFailed)]++
+			case !t.Outcome.Scored():
+				e.Failed[rl.LeftOutOf(t.Outcome.Unscored, rl.Unscored)]++
+			default:
+				count(&e, m, t)
 			}
-			count(&e, m, t)
 		}
 	}
 	for _, name := range []string{"turns", "tokens"} {

@@ -84,7 +84,7 @@ func (a *assembly) group(g rl.Group, judged rl.Scores) {
 		a.tally.played(t)
 		score := scoreOf(g, judged, i)
 		if !score.Scored() {
-			slots[i].LeftOut, slots[i].Why = kindOf(score.Unscored, rl.Unscored), score.Unscored
+			slots[i].LeftOut, slots[i].Why = rl.LeftOutOf(score.Unscored, rl.Unscored), score.Unscored
 			continue
 		}
 		slots[i].Score = score.Value

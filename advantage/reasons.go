@@ -3,7 +3,6 @@ package advantage
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -13,17 +12,7 @@ func failure(g rl.Group, member int) (rl.LeftOut, string) {
 	if member >= len(g.Failed) || g.Failed[member] == "" {
 		return rl.EnvFailed, "no trajectory, and no reason was recorded"
 	}
-	return kindOf(g.Failed[member], rl.EnvFailed), g.Failed[member]
-}
-
-// kindOf reads the boundary that words such as "failed_policy: 503" begin with; other words are of the given kind.
-func kindOf(words string, otherwise rl.LeftOut) rl.LeftOut {
-	kind, _, _ := strings.Cut(words, ":")
-	switch k := rl.LeftOut(strings.TrimSpace(kind)); k {
-	case rl.EnvFailed, rl.PolicyFailed, rl.JudgeFailed, rl.StoreFailed:
-		return k
-	}
-	return otherwise
+	return rl.LeftOutOf(g.Failed[member], rl.EnvFailed), g.Failed[member]
 }
 
 // scoreOf is a member's score. One that is missing, belongs to another task or is not finite is no score: absent

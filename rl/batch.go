@@ -1,5 +1,7 @@
 package rl
 
+import "strings"
+
 // Sample is one training row: a token sequence with what to learn from it. All slices have one length.
 type Sample struct {
 	Episode    EpisodeID
@@ -43,6 +45,17 @@ const (
 	JudgeFailed  LeftOut = "failed_judge"
 	StoreFailed  LeftOut = "failed_store"
 )
+
+// LeftOutOf reads the boundary that the reason of a failure begins with, as in "failed_policy: 503"; other words are
+// of the given kind.
+func LeftOutOf(reason string, otherwise LeftOut) LeftOut {
+	kind, _, _ := strings.Cut(reason, ":")
+	switch k := LeftOut(strings.TrimSpace(kind)); k {
+	case EnvFailed, PolicyFailed, JudgeFailed, StoreFailed:
+		return k
+	}
+	return otherwise
+}
 
 // Ledger says where every rollout of an update ended. Asked == Trained + sum(LeftOut), always.
 type Ledger struct {
