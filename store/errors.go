@@ -50,6 +50,14 @@ func (s *Store) failure(key string, err error) error {
 	return e
 }
 
+// passing are the codes, of statuses that are else a refusal, that a later try may survive.
+var passing = map[string]bool{
+	"BadDigest": true, "XAmzContentSHA256Mismatch": true, // damaged on the way
+	"RequestTimeout": true, "SlowDown": true, "InternalError": true,
+	"ExpiredToken": true, "ExpiredTokenException": true, // credentials are renewed
+	"RequestTimeTooSkewed": true, "RequestExpired": true, // a clock is set right
+}
+
 // kind says what an HTTP status of S3 means for the caller.
 func kind(status int, code string) rl.Kind {
 	switch {
@@ -57,7 +65,7 @@ func kind(status int, code string) rl.Kind {
 		return rl.NotFound
 	case status == http.StatusPreconditionFailed:
 		return rl.Conflict
-	case code == "BadDigest" || code == "XAmzContentSHA256Mismatch": // damaged on the way: send it again
+	case passing[code]:
 		return rl.Unavailable
 	case status == http.StatusRequestTimeout, status == http.StatusConflict, status == http.StatusTooEarly, status == http.StatusTooManyRequests:
 		return rl.Unavailable

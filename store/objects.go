@@ -48,6 +48,12 @@ func (s *Store) PutNew(ctx context.Context, key string, body []byte) (rl.Ref, er
 // PutFirst writes an object unless it exists, and returns what is recorded: body, or what an earlier writer left.
 // A recorded object that is damaged counts as none and is replaced. Errors as Get.
 func (s *Store) PutFirst(ctx context.Context, key string, body []byte) (rl.Ref, []byte, error) {
+	return s.putFirst(ctx, key, body, func([]byte) error { return nil })
+}
+
+// putFirst is PutFirst where a recorded object is damaged, too, when sound says Corrupt of its bytes: an endpoint
+// need not keep checksums.
+func (s *Store) putFirst(ctx context.Context, key string, body []byte, sound func([]byte) error) (rl.Ref, []byte, error) {
 	mine := RefOf(key, body)
 	condition := onlyNew
 	for range contended {
@@ -56,12 +62,13 @@ func (s *Store) PutFirst(ctx context.Context, key string, body []byte) (rl.Ref, 
 			return mine, body, err
 		}
 		// The object exists. It may be ours all the same: the SDK sends a request again when its answer is lost.
-		recorded, err := s.Get(ctx, key)
+		recorded, etag, err := s.get(ctx, key)
+		if err == nil {
+			err = sound(recorded)
+		}
 		switch rl.KindOf(err) {
 		case rl.Corrupt:
-			if condition, err = s.unchanged(ctx, key); err != nil {
-				return rl.Ref{}, nil, err
-			}
+			condition = ifMatch(etag)
 		case rl.NotFound: // deleted in between
 			condition = onlyNew
 		default:
@@ -89,21 +96,14 @@ func ifMatch(etag string) condition {
 	return func(in *s3.PutObjectInput) { in.IfMatch = aws.String(etag) }
 }
 
-// unchanged is the condition that key is still what it is now.
-func (s *Store) unchanged(ctx context.Context, key string) (condition, error) {
-	out, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: aws.String(s.prefix + key)})
-	if err != nil {
-		return nil, s.failure(key, err)
-	}
-	return ifMatch(aws.ToString(out.ETag)), nil
-}
-
 // put sends one object with its sha256, which was computed once for the reference, the checksum and the signature.
 func (s *Store) put(ctx context.Context, ref rl.Ref, body []byte, c condition) error {
 	sum, err := hex.DecodeString(ref.SHA256)
 	if err != nil {
 		return rl.Errorf(rl.Invalid, at(ref.Key), "%q is not a sha256", ref.SHA256)
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience(int64(len(body))))
+	defer cancel()
 	in := &s3.PutObjectInput{
 		Bucket:         &s.bucket,
 		Key:            aws.String(s.prefix + ref.Key),

@@ -67,8 +67,7 @@ func (s *Store) pointerNow(ctx context.Context, key string) (condition, rl.Ref, 
 	case rl.NotFound:
 		return onlyNew, rl.Ref{}, nil
 	case rl.Corrupt:
-		unmoved, err := s.unchanged(ctx, key)
-		return unmoved, rl.Ref{}, err
+		return ifMatch(etag), rl.Ref{}, nil
 	}
 	return nil, rl.Ref{}, err
 }

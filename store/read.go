@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -47,21 +48,34 @@ func unchecked(o *s3.Options) {
 }
 
 // get reads a whole object. A body that breaks off is asked for again, which the SDK does only for requests.
+// A damaged object has its etag too.
 func (s *Store) get(ctx context.Context, key string, options ...func(*s3.Options)) (body []byte, etag string, err error) {
 	const tries = 3
 	for try := 1; ; try++ {
-		out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: aws.String(s.prefix + key)}, options...)
-		if err != nil {
-			return nil, "", s.failure(key, err)
-		}
-		body, err := readAll(out.Body, aws.ToInt64(out.ContentLength))
+		body, etag, err = s.getOnce(ctx, key, options)
 		if err == nil {
-			return body, aws.ToString(out.ETag), nil
+			return body, etag, nil
 		}
-		if err = s.failure(key, err); rl.KindOf(err) != rl.Unavailable || try == tries || ctx.Err() != nil {
-			return nil, "", err
+		if err = s.failure(key, err); etag == "" || rl.KindOf(err) != rl.Unavailable || try == tries || ctx.Err() != nil {
+			return nil, etag, err
 		}
 	}
+}
+
+// getOnce makes one request. The time for its body follows from the size, which the answer's header says. The etag is
+// empty when there was no answer.
+func (s *Store) getOnce(ctx context.Context, key string, options []func(*s3.Options)) (body []byte, etag string, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	overdue := time.AfterFunc(patience(0), func() { cancel(context.DeadlineExceeded) })
+	defer overdue.Stop()
+	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: aws.String(s.prefix + key)}, options...)
+	if err != nil {
+		return nil, "", err
+	}
+	overdue.Reset(patience(aws.ToInt64(out.ContentLength)))
+	body, err = readAll(out.Body, aws.ToInt64(out.ContentLength))
+	return body, aws.ToString(out.ETag), err
 }
 
 // readAll reads to the end (where the checksum is checked) and closes. size is a hint, trusted up to a chunk.

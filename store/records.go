@@ -9,14 +9,18 @@ import (
 )
 
 // PutJSON records v at key unless something is recorded there, and returns what is: v, or what an earlier writer
-// left. A stage that is retried so goes on with the record of its first try.
+// left. A stage that is retried so goes on with the record of its first try. What is no JSON at all is damaged, and
+// replaced; JSON of another form is not, since another version of this program may have written it.
 // Errors: Invalid when v has no JSON form (a NaN), Corrupt when the record has another form, else as Store.Get.
 func PutJSON[T any](ctx context.Context, s *Store, key string, v T) (rl.Ref, T, error) {
 	body, err := encode(key, v)
 	if err != nil {
 		return rl.Ref{}, v, err
 	}
-	ref, recorded, err := s.PutFirst(ctx, key, body)
+	ref, recorded, err := s.putFirst(ctx, key, body, func(b []byte) error {
+		_, err := decode[json.RawMessage](key, b)
+		return err
+	})
 	if err != nil {
 		return ref, v, err
 	}

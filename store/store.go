@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -35,8 +36,8 @@ type Store struct {
 const connections = 128
 
 // Open makes a Store for s3://bucket[/prefix]. It makes no request to the endpoint (Check does), but may ask the
-// environment's credential source. Errors: Invalid for a malformed address or a missing region, Refused when there
-// are no credentials.
+// environment's credential source. Errors: Invalid for a malformed address or a missing region,
+// Unavailable when that source gives no credentials.
 func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	bucket, prefix, err := parse(uri)
 	if err != nil {
@@ -68,7 +69,7 @@ func parse(uri string) (bucket, prefix string, err error) {
 
 // embedded is a client that nothing in the environment can redirect.
 func embedded(o Options) *s3.Client {
-	var client s3.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(poolSize)
+	var client s3.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(network)
 	if o.Transport != nil {
 		client = &http.Client{Transport: o.Transport}
 	}
@@ -91,12 +92,13 @@ func external(ctx context.Context, uri string) (*s3.Client, error) {
 		return nil, rl.Errorf(rl.Refused, "store "+uri, "there are no AWS credentials")
 	}
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
-		return nil, rl.Errorf(rl.Refused, "store "+uri, "there are no AWS credentials (set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile): %w", err)
+		// Where credentials come from a service, it may answer later.
+		return nil, rl.Errorf(rl.Unavailable, "store "+uri, "there are no AWS credentials (set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile): %w", err)
 	}
 	client := s3.NewFromConfig(cfg, common, func(o *s3.Options) {
 		// Set here and not in config: with AWS_CA_BUNDLE the config accepts only its own kind of client.
 		if c, ok := o.HTTPClient.(*awshttp.BuildableClient); ok {
-			o.HTTPClient = c.WithTransportOptions(poolSize)
+			o.HTTPClient = c.WithTransportOptions(network)
 		}
 	})
 	if client.Options().Region == "" {
@@ -119,6 +121,20 @@ func common(o *s3.Options) {
 	o.DisableLogOutputChecksumValidationSkipped = true
 }
 
-func poolSize(t *http.Transport) {
+// network fits the transport to a worker: many connections, none of which waits for ever.
+func network(t *http.Transport) {
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = connections, connections
+	t.ResponseHeaderTimeout = answerTime
+}
+
+// answerTime is how long an endpoint may take to begin its answer, and slowest the rate in bytes a second at which a
+// body must come through at least.
+const (
+	answerTime = time.Minute
+	slowest    = 1 << 20
+)
+
+// patience bounds a request with a body of size bytes: the SDK's three attempts at it.
+func patience(size int64) time.Duration {
+	return 3 * (answerTime + time.Duration(size)*time.Second/slowest)
 }

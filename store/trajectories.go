@@ -59,13 +59,16 @@ func DecodeTrajectory(key string, b []byte) (*rl.Trajectory, error) {
 }
 
 // PutTrajectory records an episode at key (TrajectoryKey, EvaluationTrajectoryKey) unless one is recorded, and
-// returns what is. Errors: Invalid, else as PutFirst.
+// returns what is. One that cannot be read is replaced. Errors: Invalid, else as PutFirst.
 func (s *Store) PutTrajectory(ctx context.Context, key string, t *rl.Trajectory) (*rl.Trajectory, error) {
 	body, err := EncodeTrajectory(t)
 	if err != nil {
 		return nil, err
 	}
-	_, recorded, err := s.PutFirst(ctx, key, body)
+	_, recorded, err := s.putFirst(ctx, key, body, func(b []byte) error {
+		_, err := DecodeTrajectory(key, b)
+		return err
+	})
 	if err != nil || bytes.Equal(recorded, body) {
 		return t, err
 	}
