@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,6 +19,12 @@ import (
 
 // ErrContextLimit says that the conversation does not fit the policy's context: the episode is truncated.
 var ErrContextLimit = errors.New("context limit")
+
+// ErrConversation says that the server refuses this one conversation: asking again gives the same, asking others need not.
+var ErrConversation = errors.New("the server refuses this conversation")
+
+// ErrNoReply says that a server that was reached did not reply before the deadline.
+var ErrNoReply = errors.New("no reply before the deadline")
 
 // maxWords bounds what is kept of a server's own words, in bytes.
 const maxWords = 2000
@@ -38,8 +45,22 @@ func (d doer) statusError(status int, h http.Header, body []byte) *rl.Error {
 		e.Kind, e.RetryAfter = rl.Unavailable, retryAfter(h.Get("Retry-After"), time.Now())
 	case (status == 400 || status == 413) && contextLimit(code, say):
 		e.Err = fmt.Errorf("%w: %s", ErrContextLimit, say)
+	case (status == 400 || status == 413 || status == 422) && !everybody(code, say):
+		e.Err = fmt.Errorf("%w: %w", ErrConversation, e.Err)
 	}
 	return e
+}
+
+// everybody tells a 400 that every conversation will get, since it is about the key, the model or a parameter. Servers
+// have no common code for these: they are known by a word.
+func everybody(code, say string) bool {
+	about := strings.ToLower(code + " " + say)
+	for _, word := range []string{"api key", "api_key", "apikey", "auth", "permission", "billing", "quota", "model", "parameter", "unrecognized"} {
+		if strings.Contains(about, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // contextLimit knows OpenAI's and the embedded server's code, llama.cpp's type, and the wording of vLLM and SGLang.
@@ -108,20 +129,22 @@ func (c *Client) failure(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // its text holds the whole URL
 	}
-	kind := rl.Unavailable
-	if s, ok := errors.AsType[*json.SyntaxError](err); ok && s.Error() != "unexpected end of JSON input" {
-		kind = rl.Invalid
-	} else if ok {
+	syntax, wrong := errors.AsType[*json.SyntaxError](err)
+	_, mistyped := errors.AsType[*json.UnmarshalTypeError](err)
+	dial, dialled := errors.AsType[*net.OpError](err)
+	switch {
+	case wrong && syntax.Error() == "unexpected end of JSON input":
 		return rl.Errorf(rl.Unavailable, c.at, "half a reply: %w", err)
+	case wrong, mistyped:
+		return c.nonsense(err)
+	case errors.Is(err, context.DeadlineExceeded) && !(dialled && dial.Op == "dial"):
+		return rl.Errorf(rl.Unavailable, c.at, "%w: %w", ErrNoReply, err)
 	}
-	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		kind = rl.Invalid
-	}
-	if kind == rl.Invalid {
-		return rl.Errorf(kind, c.at, "the reply is not what the API promises: %w", err)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return rl.Errorf(kind, c.at, "no reply before the deadline: %w", err)
-	}
-	return rl.Errorf(kind, c.at, "%w", err)
+	return rl.Errorf(rl.Unavailable, c.at, "%w", err)
+}
+
+// nonsense is the error of a reply that is not one, or contradicts itself. It need not be the server's: a proxy's page
+// says "try again" with a 200, too.
+func (c *Client) nonsense(err error) error {
+	return rl.Errorf(rl.Unavailable, c.at, "the reply is not what the API promises: %w", err)
 }

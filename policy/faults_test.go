@@ -63,18 +63,22 @@ func TestFaults(t *testing.T) {
 		"unauthorised":    {says(401, "", `{"error":{"message":"wrong key sk-secret given"}}`), rl.Refused, "wrong key [key] given", 0},
 		"unknown model":   {says(404, "", `{"error":{"message":"no model run@000001","code":"model_not_found"}}`), rl.Refused, "no model run@000001", 0},
 		"error is text":   {says(400, "", `{"error":"no such thing"}`), rl.Refused, "no such thing", 0},
+		"bad tool call":   {says(422, "", `{"error":{"message":"tool call 3 is malformed"}}`), rl.Refused, "the server refuses this conversation: 422 Unprocessable Entity: tool call 3", 0},
+		"key in a 400":    {says(400, "", `{"error":{"message":"API key not valid"}}`), rl.Refused, "API key not valid", 0},
+		"model in a 400":  {says(400, "", `{"error":{"message":"not deployed","code":"model_not_found"}}`), rl.Refused, "not deployed", 0},
+		"page":            {says(200, "Content-Type: text/html", `<html>Be right back`), rl.Unavailable, "not what the API promises", 0},
 		"redirect":        {says(302, "Location: http://elsewhere.example/", ``), rl.Refused, "302 Found", 0},
-		"garbage":         {says(200, "", `hello`), rl.Invalid, "not what the API promises", 0},
-		"wrong type":      {says(200, "", `{"choices":[{"token_ids":"no"}]}`), rl.Invalid, "not what the API promises", 0},
+		"garbage":         {says(200, "", `hello`), rl.Unavailable, "not what the API promises", 0},
+		"wrong type":      {says(200, "", `{"choices":[{"token_ids":"no"}]}`), rl.Unavailable, "not what the API promises", 0},
 		"half a JSON":     {says(200, "", `{"choices":[{"message"`), rl.Unavailable, "half a reply", 0},
 		"half a body":     {says(200, "Content-Length: 500", `{"choices":[`), rl.Unavailable, "half a reply", 0},
-		"no choices":      {says(200, "", `{"choices":[]}`), rl.Invalid, "no choices", 0},
+		"no choices":      {says(200, "", `{"choices":[]}`), rl.Unavailable, "no choices", 0},
 		"another model":   {says(200, "", `{"model":"run@000002","choices":[{"message":{"content":"x"}}]}`), rl.Invalid, `asked for run@000001, answered by "run@000002"`, 0},
-		"lengths":         {says(200, "", ids+`{"logprob":-1}]}}]}`), rl.Invalid, "2 sampled token ids, 1 log-probabilities", 0},
-		"no log-prob":     {says(200, "", ids+`{"logprob":-1},{"token":"x"}]}}]}`), rl.Invalid, "token 1 of 2 has no log-probability", 0},
-		"a probability":   {says(200, "", ids+`{"logprob":-1},{"logprob":0.5}]}}]}`), rl.Invalid, "token 1 of 2 has 0.5", 0},
-		"not a number":    {says(200, "", ids+`{"logprob":-1},{"logprob":1e999}]}}]}`), rl.Invalid, "not what the API promises", 0},
-		"negative id":     {says(200, "", `{"model":"run@000001","choices":[{"message":{"content":"x"},"token_ids":[-3]}]}`), rl.Invalid, "token id -3 at 0 is negative", 0},
+		"lengths":         {says(200, "", ids+`{"logprob":-1}]}}]}`), rl.Unavailable, "2 sampled token ids, 1 log-probabilities", 0},
+		"no log-prob":     {says(200, "", ids+`{"logprob":-1},{"token":"x"}]}}]}`), rl.Unavailable, "token 1 of 2 has no log-probability", 0},
+		"a probability":   {says(200, "", ids+`{"logprob":-1},{"logprob":0.5}]}}]}`), rl.Unavailable, "token 1 of 2 has 0.5", 0},
+		"not a number":    {says(200, "", ids+`{"logprob":-1},{"logprob":1e999}]}}]}`), rl.Unavailable, "not what the API promises", 0},
+		"negative id":     {says(200, "", `{"model":"run@000001","choices":[{"message":{"content":"x"},"token_ids":[-3]}]}`), rl.Unavailable, "token id -3 at 0 is negative", 0},
 		"context, OpenAI": {says(400, "", `{"error":{"message":"too long","code":"context_length_exceeded"}}`), rl.Refused, "context limit: too long", 0},
 		"context, vLLM":   {says(400, "", `{"error":{"message":"This model's maximum context length is 256 tokens.","code":400}}`), rl.Refused, "context limit: This", 0},
 		"context, llama":  {says(400, "", `{"error":{"message":"too large","type":"exceed_context_size_error","code":400}}`), rl.Refused, "context limit: too", 0},
@@ -88,6 +92,9 @@ func TestFaults(t *testing.T) {
 			}
 			if strings.HasPrefix(name, "context") != errors.Is(err, ErrContextLimit) {
 				t.Error("context limit not told apart:", err)
+			}
+			if one := name == "bad tool call" || name == "error is text"; one != errors.Is(err, ErrConversation) {
+				t.Error("is it about one conversation?", err)
 			}
 			if strings.Contains(err.Error(), "sk-secret") || !strings.HasPrefix(err.Error(), "policy http://127.0.0.1:") {
 				t.Error(err)
@@ -125,7 +132,7 @@ func TestDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := client.Act(ctx, question("m"))
-	if rl.KindOf(err) != rl.Unavailable || !errors.Is(err, context.DeadlineExceeded) {
+	if rl.KindOf(err) != rl.Unavailable || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrNoReply) {
 		t.Fatal(err)
 	}
 }
