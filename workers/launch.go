@@ -2,14 +2,13 @@ package workers
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
+	"github.com/longhaul-rl/longhaul/activities"
 	"github.com/longhaul-rl/longhaul/config"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
@@ -18,31 +17,37 @@ import (
 
 // Launch starts the run that cfg describes, or attaches to it when it is running or done. A run that failed goes on
 // from its newest checkpoint. It is a Conflict when a run of that name exists with another configuration; the
-// error lists the differences.
+// error lists the differences, and when one of that name is at work on another store.
 func Launch(ctx context.Context, c client.Client, st *store.Store, uri string, cfg rl.Config) (run client.WorkflowRun, err error) {
+	p := place{c, workflows.TrainID(cfg.Name), st.String()}
+	here, err := p.free(ctx) // before anything is written to a store that the run does not lie in
+	if err != nil {
+		return nil, err
+	}
 	ref, err := recordConfig(ctx, st, cfg)
 	if err != nil {
 		return nil, err
 	}
-	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
-	if whole, err := complete(ctx, st, cfg); err != nil {
+	whole, err := complete(ctx, st, cfg)
+	if err != nil {
 		return nil, err
-	} else if !whole { // Temporal may remember a run of this name that the store does not
+	}
+	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+	if !whole || !here { // Temporal may remember a run of this name that the store does not
 		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
-	run, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID:                       workflows.TrainID(cfg.Name),
-		TaskQueue:                workflows.ControlQueue,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		WorkflowIDReusePolicy:    reuse,
-	}, workflows.Train, workflows.TrainIn{Logic: workflows.LogicVersion, Run: cfg.Name, Store: uri, Config: ref, Plan: workflows.PlanOf(cfg)})
-	if _, done := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); done {
-		return c.GetWorkflow(ctx, workflows.TrainID(cfg.Name), ""), nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("starting %s: %w", workflows.TrainID(cfg.Name), err)
-	}
-	return run, nil
+	return p.start(ctx, reuse, workflows.Train, workflows.TrainIn{Logic: workflows.LogicVersion, Run: cfg.Name, Store: uri, Config: ref, Plan: workflows.PlanOf(cfg)})
+}
+
+// LaunchEvaluation starts the evaluation of a run's version n with the held-out tasks of its configuration cfg, which
+// lies at ref, or attaches to it. It is a Conflict when the same evaluation is at work on another store.
+func LaunchEvaluation(ctx context.Context, c client.Client, st *store.Store, uri string, cfg rl.Config, ref rl.Ref, n rl.UpdateNumber) (client.WorkflowRun, error) {
+	key := workflows.EvaluationKey(cfg)
+	p := place{c, workflows.EvaluateID(rl.VersionOf(cfg.Name, n), key), st.String()}
+	return p.start(ctx, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, workflows.Evaluate, workflows.EvaluateIn{
+		Stage:          activities.Stage{Run: cfg.Name, Store: uri, Config: ref, Update: n, Evaluation: key},
+		EpisodeTimeout: time.Duration(cfg.Env.EpisodeTimeout),
+	})
 }
 
 // complete reports whether the store has all that the run's last update leaves: its checkpoint, its summary and, when

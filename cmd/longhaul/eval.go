@@ -4,16 +4,14 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
 
 	"github.com/longhaul-rl/longhaul/activities"
 	"github.com/longhaul-rl/longhaul/cmd/longhaul/render"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
+	"github.com/longhaul-rl/longhaul/workers"
 	"github.com/longhaul-rl/longhaul/workflows"
 )
 
@@ -56,15 +54,9 @@ func (a *app) evaluate(ctx context.Context, c *conn, name string) (rl.Evaluation
 		return e, err
 	}
 	a.out.say("playing %d held-out tasks with %s, twice each", cfg.Eval.Tasks, version)
-	w, err := c.Temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: workflows.EvaluateID(version, key), TaskQueue: workflows.ControlQueue,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-	}, workflows.Evaluate, workflows.EvaluateIn{
-		Stage:          activities.Stage{Run: run, Store: c.URI, Config: ref, Update: n, Evaluation: key},
-		EpisodeTimeout: time.Duration(cfg.Env.EpisodeTimeout),
-	})
+	w, err := workers.LaunchEvaluation(ctx, c.Temporal, c.Store, c.URI, cfg, ref, n)
 	if err != nil {
-		return e, fmt.Errorf("starting the evaluation of %s: %w", version, err)
+		return e, err
 	}
 	var out activities.ScoreEvaluationOut
 	if err := w.Get(ctx, &out); err != nil {
