@@ -110,7 +110,7 @@ type UpdateConfig struct {
 	Beta2        float64 `json:"beta2" doc:"AdamW, second moment"`
 	WeightDecay  float64 `json:"weight_decay" doc:"AdamW, decoupled"`
 	Ramp         int     `json:"ramp" doc:"updates over which the learning rate rises to its value"`
-	FinalRate    float64 `json:"final_rate" doc:"share of the learning rate that is left at the last update (linear decay; 1: constant)"`
+	FinalRate    float64 `json:"final_rate" doc:"the learning rate falls by (1 - final_rate)/updates of itself an update; 1: constant"`
 	KLStop       float64 `json:"kl_stop" doc:"the rest of an update is skipped once a minibatch's KL to the behaviour policy (k3, nats a token) passes this; 0: never"`
 }
 
