@@ -29,7 +29,10 @@ type Options struct {
 }
 
 // Workers are the running workers of this process.
-type Workers struct{ running []worker.Worker }
+type Workers struct {
+	running []worker.Worker
+	failed  chan error // room for one of each
+}
 
 // stopTimeout is how long activities may go on after Stop before they are cut off; what they had recorded stays.
 const stopTimeout = 5 * time.Second
@@ -49,13 +52,13 @@ func Start(o Options) (*Workers, error) {
 		o.Queues = Queues
 	}
 	// A killed process leaves sticky queues behind; replay is cheap beside waiting for them.
-	w := &Workers{}
+	w := &Workers{failed: make(chan error, len(o.Queues))}
 	for _, q := range o.Queues {
 		if !slices.Contains(Queues, q) {
 			w.Stop()
 			return nil, rl.Errorf(rl.Invalid, "queue "+q, "no such queue; there are %v", Queues)
 		}
-		one := worker.New(o.Client, q, options(q))
+		one := worker.New(o.Client, q, options(q, w.failed))
 		register(one, q, o.Activities)
 		if err := one.Start(); err != nil {
 			w.Stop()
@@ -65,6 +68,10 @@ func Start(o Options) (*Workers, error) {
 	}
 	return w, nil
 }
+
+// Failed tells of a worker that ended by itself, for example two minutes after its namespace is gone. It takes no more
+// work: the process should end too, so that what watches over it sees that.
+func (w *Workers) Failed() <-chan error { return w.failed }
 
 // Stop stops taking work, gives running activities a moment, and returns when all workers have ended.
 func (w *Workers) Stop() {
@@ -78,8 +85,9 @@ func (w *Workers) Stop() {
 	w.running = nil
 }
 
-func options(queue string) worker.Options {
+func options(queue string, failed chan<- error) worker.Options {
 	o := worker.Options{
+		OnFatalError:                       func(err error) { failed <- fmt.Errorf("the worker for queue %s ended: %w", queue, err) },
 		MaxConcurrentActivityExecutionSize: sizes[queue],
 		MaxConcurrentActivityTaskPollers:   8, // 2 halve the rate at which short activities start
 		WorkerStopTimeout:                  stopTimeout,
