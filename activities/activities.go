@@ -7,7 +7,7 @@
 // and returns a reference and a few numbers: bytes never enter workflow history. A stage that is run twice
 // finds what is recorded and returns that.
 //
-// Read rollout.go for the heart of it; workflows/ decides what runs when.
+// Read rollout.go and episode.go for the heart of it; workflows/ decides what runs when.
 package activities
 
 import (
@@ -32,11 +32,11 @@ type Activities struct {
 	Log    *slog.Logger
 
 	mu       sync.Mutex
-	stores   map[string]*store.Store
-	configs  map[string]rl.Config      // by sha256
-	tasks    map[string][]rl.Task      // by sha256
-	policies map[string]*policy.Client // by store and config
-	embedded map[string]*tiny.Server   // by store
+	stores   map[string]*making[*store.Store]
+	configs  map[string]*making[rl.Config]      // by sha256
+	tasks    map[string]*making[[]rl.Task]      // by sha256
+	policies map[string]*making[*policy.Client] // by store and config
+	embedded map[string]*tiny.Server            // by store
 	recent   recent
 }
 
@@ -56,51 +56,34 @@ func (a *Activities) open(ctx context.Context, s Stage) (*store.Store, rl.Config
 	if err != nil {
 		return nil, rl.Config{}, err
 	}
-	cfg, err := cached(a, &a.configs, s.Config.SHA256, func() (rl.Config, error) {
+	cfg, err := cached(ctx, a, &a.configs, s.Config.SHA256, func() (rl.Config, error) {
 		return store.GetJSON[rl.Config](ctx, st, s.Config)
 	})
 	return st, cfg, err
 }
 
 func (a *Activities) store(ctx context.Context, uri string) (*store.Store, error) {
-	return cached(a, &a.stores, uri, func() (*store.Store, error) { return a.OpenStore(ctx, uri) })
+	return cached(ctx, a, &a.stores, uri, func() (*store.Store, error) { return a.OpenStore(ctx, uri) })
 }
 
 // tasksOf reads the tasks of an update or evaluation.
 func (a *Activities) tasksOf(ctx context.Context, st *store.Store, ref rl.Ref) ([]rl.Task, error) {
-	return cached(a, &a.tasks, ref.SHA256, func() ([]rl.Task, error) {
+	return cached(ctx, a, &a.tasks, ref.SHA256, func() ([]rl.Task, error) {
 		return store.GetJSON[[]rl.Task](ctx, st, ref)
 	})
 }
 
-// cacheLimit is how many entries a cache of this package holds before it starts again empty: tasks of updates
-// come and go, and an entry is quickly read anew.
-const cacheLimit = 64
-
-// cached returns m[key], made by get when absent. Makers of one Activities wait for each other: what they make
-// (a connection, a parsed object) is worth making once.
-func cached[V any](a *Activities, m *map[string]V, key string, get func() (V, error)) (V, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if v, ok := (*m)[key]; ok {
-		return v, nil
-	}
-	v, err := get()
-	if err != nil {
-		return v, err
-	}
-	if *m == nil || len(*m) >= cacheLimit {
-		*m = map[string]V{}
-	}
-	(*m)[key] = v
-	return v, nil
-}
-
-// recorded reads the record under key and reports whether there is one.
+// recorded reads the record under key and reports whether there is one that is whole.
 func recorded[V any](ctx context.Context, st *store.Store, key string) (ref rl.Ref, v V, ok bool, err error) {
 	ref, v, err = store.FindJSON[V](ctx, st, key)
-	if rl.KindOf(err) == rl.NotFound {
+	if absent(err) {
 		return ref, v, false, nil
 	}
 	return ref, v, err == nil, err
+}
+
+// absent says that an object is missing, or damaged, which is no better: the store replaces it at the next write.
+func absent(err error) bool {
+	kind := rl.KindOf(err)
+	return kind == rl.NotFound || kind == rl.Corrupt
 }

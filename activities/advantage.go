@@ -49,8 +49,7 @@ func (a *Activities) computeAdvantages(ctx context.Context, in ComputeAdvantages
 		if groups[i], err = a.readGroup(ctx, st, in.Stage, task, cfg.Group.Size); err != nil {
 			return out, err
 		}
-		key := store.ScoresKey(in.Run, in.Update, task.ID)
-		if _, scores[i], err = store.FindJSON[rl.Scores](ctx, st, key); err != nil {
+		if scores[i], err = a.scores(ctx, st, in.Stage, cfg, task); err != nil {
 			return out, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -54,19 +55,20 @@ func KindOf(err error) rl.Kind {
 	return ""
 }
 
-// leftOut is the ledger's word for an episode that failed at a boundary.
-func leftOut(err error) rl.LeftOut {
+// ownFailure says that an error is the episode's own, which leaves others and the run alone: its boundary for the
+// ledger, and whether trying again is of no use. It is "" for all else: outages of the policy and the store, which are
+// waited for, refusals that every episode would meet, a journal or record that is damaged.
+func ownFailure(err error) (boundary rl.LeftOut, final bool) {
 	e, ok := errors.AsType[*rl.Error](err)
-	if !ok {
-		return rl.EnvFailed
+	switch {
+	case !ok:
+		return "", false
+	case strings.HasPrefix(e.At, "environment "):
+		return rl.EnvFailed, e.Kind != rl.Unavailable
+	case errors.Is(err, policy.ErrConversation):
+		return rl.PolicyFailed, true
+	case errors.Is(err, policy.ErrNoReply):
+		return rl.PolicyFailed, false
 	}
-	switch boundary, _, _ := strings.Cut(e.At, " "); boundary {
-	case "policy":
-		return rl.PolicyFailed
-	case "judge":
-		return rl.JudgeFailed
-	case "store":
-		return rl.StoreFailed
-	}
-	return rl.EnvFailed
+	return "", false
 }

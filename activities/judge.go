@@ -41,18 +41,9 @@ func (a *Activities) judgeGroup(ctx context.Context, in JudgeGroupIn) (out Judge
 	if in.Group >= len(all) {
 		return out, rl.Errorf(rl.Invalid, "store "+in.Tasks.Key, "%d tasks, group %d asked for", len(all), in.Group)
 	}
-	key := store.ScoresKey(in.Run, in.Update, all[in.Group].ID)
-	_, scores, ok, err := recorded[rl.Scores](ctx, st, key)
+	scores, err := a.scores(ctx, st, in.Stage, cfg, all[in.Group])
 	if err != nil {
 		return out, err
-	}
-	if !ok {
-		if scores, err = a.judge(ctx, st, in.Stage, cfg, all[in.Group]); err != nil {
-			return out, err
-		}
-		if _, scores, err = store.PutJSON(ctx, st, key, scores); err != nil {
-			return out, err
-		}
 	}
 	for _, s := range scores.Scores {
 		if s.Scored() {
@@ -60,6 +51,20 @@ func (a *Activities) judgeGroup(ctx context.Context, in JudgeGroupIn) (out Judge
 		}
 	}
 	return out, nil
+}
+
+// scores are the recorded ones of a group. When there are none, or damaged ones, the group is judged.
+func (a *Activities) scores(ctx context.Context, st *store.Store, s Stage, cfg rl.Config, task rl.Task) (rl.Scores, error) {
+	key := store.ScoresKey(s.Run, s.Update, task.ID)
+	_, scores, ok, err := recorded[rl.Scores](ctx, st, key)
+	if ok || err != nil {
+		return scores, err
+	}
+	if scores, err = a.judge(ctx, st, s, cfg, task); err != nil {
+		return scores, err
+	}
+	_, scores, err = store.PutJSON(ctx, st, key, scores)
+	return scores, err
 }
 
 func (a *Activities) judge(ctx context.Context, st *store.Store, s Stage, cfg rl.Config, task rl.Task) (rl.Scores, error) {
@@ -78,25 +83,26 @@ func (a *Activities) judge(ctx context.Context, st *store.Store, s Stage, cfg rl
 	return rl.Scores{Schema: rl.ScoresSchema, Task: task.ID, Reward: cfg.Reward.Use, Scores: scores}, err
 }
 
-// readGroup reads the group's trajectories and recorded failures.
+// readGroup reads the group's trajectories and recorded failures. A member with neither, or with a trajectory that was
+// damaged after it was recorded, is the store's failure.
 func (a *Activities) readGroup(ctx context.Context, st *store.Store, s Stage, task rl.Task, size int) (rl.Group, error) {
 	g := rl.Group{Task: task, Trajectories: make([]*rl.Trajectory, size), Failed: make([]string, size)}
 	for m := range size {
 		key := s.trajectoryKey(task.ID, m)
-		t, err := a.trajectory(ctx, st, key)
-		if err == nil {
+		t, damage := a.trajectory(ctx, st, key)
+		if damage == nil {
 			g.Trajectories[m] = t
 			continue
 		}
-		var f failure
-		if rl.KindOf(err) == rl.NotFound {
-			_, f, _, err = recorded[failure](ctx, st, store.FailureKey(key))
+		if !absent(damage) {
+			return g, damage
 		}
+		_, f, ok, err := recorded[failure](ctx, st, store.FailureKey(key))
 		if err != nil {
 			return g, err
 		}
-		if f.LeftOut == "" {
-			f = failure{rl.StoreFailed, "neither a trajectory nor a failure is recorded"}
+		if !ok {
+			f = failure{rl.StoreFailed, "neither a trajectory nor a failure is recorded: " + damage.Error()}
 		}
 		g.Failed[m] = fmt.Sprintf("%s: %s", f.LeftOut, f.Why)
 	}

@@ -20,8 +20,8 @@ const (
 )
 
 // policy is the client of a run's policy server; the embedded one answers in this process.
-func (a *Activities) policy(s Stage, st *store.Store, cfg rl.Config) (*policy.Client, error) {
-	return cached(a, &a.policies, s.Store+" "+s.Config.SHA256, func() (*policy.Client, error) {
+func (a *Activities) policy(ctx context.Context, s Stage, st *store.Store, cfg rl.Config) (*policy.Client, error) {
+	return cached(ctx, a, &a.policies, s.Store+" "+s.Config.SHA256, func() (*policy.Client, error) {
 		if cfg.Policy.Use == "tiny" {
 			return a.tinyClient(a.embeddedPolicy(s.Store, st), cfg), nil
 		}
@@ -34,7 +34,8 @@ func (a *Activities) policy(s Stage, st *store.Store, cfg rl.Config) (*policy.Cl
 				o.APIKey = a.Getenv(name)
 			}
 			if o.APIKey == "" {
-				return nil, rl.Errorf(rl.Invalid, "policy.api_key_env", "the environment variable %s is not set where this worker runs", name)
+				// Another worker may have it, and this one may be started again with it.
+				return nil, rl.Errorf(rl.Unavailable, "policy.api_key_env", "the environment variable %s is not set where this worker runs", name)
 			}
 		}
 		return policy.New(o), nil
@@ -44,7 +45,7 @@ func (a *Activities) policy(s Stage, st *store.Store, cfg rl.Config) (*policy.Cl
 // ready makes a version answer. Damaged weights of the embedded policy are Corrupt here, so that the run goes back to
 // an older checkpoint; a rollout would only see a server that fails.
 func (a *Activities) ready(ctx context.Context, s Stage, st *store.Store, cfg rl.Config, v rl.Version) error {
-	client, err := a.policy(s, st, cfg)
+	client, err := a.policy(ctx, s, st, cfg)
 	if err != nil {
 		return err
 	}
@@ -72,14 +73,14 @@ func (a *Activities) EmbeddedPolicy(ctx context.Context, uri string) (*tiny.Serv
 	if err != nil {
 		return nil, err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	return a.embeddedPolicy(uri, st), nil
 }
 
-// embeddedPolicy is called with mu held. Versions are loaded from the store when first asked for, so a process
-// that was just started serves every version there is.
+// embeddedPolicy is a store's server. Versions are loaded from the store when first asked for, so a process that was
+// just started serves every version there is.
 func (a *Activities) embeddedPolicy(uri string, st *store.Store) *tiny.Server {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if s, ok := a.embedded[uri]; ok {
 		return s
 	}

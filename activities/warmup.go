@@ -32,7 +32,11 @@ func (a *Activities) warmUp(ctx context.Context, cfg rl.Config, spec rl.UpdateSp
 		return nil, nil, err
 	}
 	p, w := cfg.Policy, cfg.WarmUp
-	model := nn.New(nn.Config{V: tiny.Vocab, D: p.Width, L: p.Layers, F: p.Hidden, Ctx: p.Context}, int64(spec.Seed>>1))
+	shape := nn.Config{V: tiny.Vocab, D: p.Width, L: p.Layers, F: p.Hidden, Ctx: p.Context}
+	if err := shape.Check(); err != nil {
+		return nil, nil, rl.Errorf(rl.Invalid, "policy", "%w", err)
+	}
+	model := nn.New(shape, int64(spec.Seed>>1))
 	trainer := nn.NewTrainer(model, a.threads())
 	var last nn.Stats
 	success, left := 0.0, -1
@@ -111,6 +115,9 @@ func playOne(ctx context.Context, cfg rl.Config, world envs.World, client *polic
 		MaxTokens: cfg.Sampling.MaxTokens, MaxTurns: cfg.Env.MaxTurns,
 		EpisodeTimeout: time.Duration(cfg.Env.EpisodeTimeout), TurnTimeout: time.Duration(cfg.Env.TurnTimeout),
 	})
+	if _, final := ownFailure(err); final { // of a task that is no task for this environment: not solved
+		return false, nil
+	}
 	return err == nil && t.Outcome.Value >= 1, err
 }
 

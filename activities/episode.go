@@ -1,0 +1,119 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/rollout"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+// An episode is tried episodeTries times when its environment fails, and as often when the policy does not reply within
+// the turn's time, before the failure is its recorded result. Outages of the policy and the store are waited for
+// instead, as long as they last.
+const (
+	episodeTries = 3
+	episodePause = 500 * time.Millisecond // before the second try; twice that before the third
+)
+
+// episode is one rollout to do.
+type episode struct {
+	*Activities
+	stage   Stage
+	in      *store.Store
+	config  rl.Config
+	client  *policy.Client
+	found   map[string]bool // keys that earlier attempts recorded for the group
+	task    rl.Task
+	member  int
+	version rl.Version
+}
+
+// failure is the recorded result of an episode that has no trajectory.
+type failure struct {
+	LeftOut rl.LeftOut `json:"left_out"`
+	Why     string     `json:"why"`
+}
+
+// run returns the recorded trajectory or failure of the episode, doing the rollout when there is neither.
+func (e episode) run(ctx context.Context) (*rl.Trajectory, failure, error) {
+	key := e.stage.trajectoryKey(e.task.ID, e.member)
+	failed := store.FailureKey(key)
+	if e.found[key] {
+		if t, err := e.trajectory(ctx, e.in, key); !absent(err) {
+			return t, failure{}, err
+		}
+	}
+	if e.found[failed] {
+		if _, f, ok, err := recorded[failure](ctx, e.in, failed); ok || err != nil {
+			return nil, f, err
+		}
+	}
+	t, why, err := e.tried(ctx)
+	switch {
+	case err != nil:
+		return nil, failure{}, err
+	case t == nil:
+		_, f, err := store.PutJSON(ctx, e.in, failed, why)
+		return nil, f, err
+	}
+	t, err = e.putTrajectory(ctx, e.in, key, t)
+	return t, failure{}, err
+}
+
+// tried plays the episode until it is over or has failed for good. The error is one that is not the episode's own.
+func (e episode) tried(ctx context.Context) (*rl.Trajectory, failure, error) {
+	failures := map[rl.LeftOut]int{}
+	for try := 1; ; try++ {
+		t, err := e.roll(ctx)
+		if err == nil {
+			return t, failure{}, nil
+		}
+		boundary, final := ownFailure(err)
+		if ctx.Err() != nil || boundary == "" {
+			return nil, failure{}, err
+		}
+		if failures[boundary]++; final || failures[boundary] == episodeTries {
+			return nil, failure{LeftOut: boundary, Why: err.Error()}, nil
+		}
+		select {
+		case <-time.After(time.Duration(try) * episodePause):
+		case <-ctx.Done():
+			return nil, failure{}, ctx.Err()
+		}
+	}
+}
+
+// roll plays the episode.
+func (e episode) roll(ctx context.Context) (*rl.Trajectory, error) {
+	world, err := envs.Get(e.config.Env.Use)
+	if err != nil {
+		return nil, err
+	}
+	env := world.New()
+	defer env.Close()
+	temperature := e.config.Sampling.Temperature
+	if e.stage.Evaluation != "" && e.member == greedyMember {
+		temperature = 0
+	}
+	phase := "update"
+	if e.stage.Evaluation != "" {
+		phase = "evaluation" // every version is asked with the same seeds
+	}
+	seed := rl.Seed(e.config.Sampling.Seed, phase, e.task.ID, e.member)
+	if e.stage.Evaluation == "" {
+		seed = rl.Seed(seed, e.stage.Update)
+	}
+	return rollout.Run(ctx, env, e.client, rollout.Options{
+		Episode:     e.stage.episode(e.task.ID, e.member),
+		Task:        e.task,
+		Model:       string(e.version),
+		Version:     e.version,
+		Temperature: temperature, MaxTokens: e.config.Sampling.MaxTokens, MaxTurns: e.config.Env.MaxTurns,
+		EpisodeTimeout: time.Duration(e.config.Env.EpisodeTimeout), TurnTimeout: time.Duration(e.config.Env.TurnTimeout),
+		Seed: seed,
+	})
+}
