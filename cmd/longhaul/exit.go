@@ -27,12 +27,13 @@ func (e usageError) Unwrap() error { return e.err }
 func usage(err error) error                   { return usageError{err} }
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// exitCode is the only place that maps failures to exit codes.
-func exitCode(err error) int {
+// exitCode is the only place that maps failures to exit codes. Whether the command was interrupted is known from its
+// context: what comes of that in the depth has many names, and a cancelled workflow is no interrupt.
+func exitCode(ctx context.Context, err error) int {
 	if err == nil {
 		return exitDone
 	}
-	if errors.Is(err, context.Canceled) {
+	if ctx.Err() != nil {
 		return exitInterrupted
 	}
 	if _, ok := errors.AsType[usageError](err); ok {

@@ -10,6 +10,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
@@ -66,6 +67,8 @@ type observer struct {
 	client client.Client
 	store  *store.Store
 	run    rl.RunID
+	// scheduled is when activities that failed were first asked for, by workflow run and activity, as far as looked up.
+	scheduled map[string]time.Time
 }
 
 // status is NotFound when there is no such run. It asks Temporal's server and the store, never a worker: it answers
@@ -95,7 +98,7 @@ func (o observer) status(ctx context.Context) (s runStatus, err error) {
 	}
 	switch info.Status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
-		o.look(ctx, &s, described.PendingActivities, described.PendingChildren)
+		o.look(ctx, &s, described)
 		if s.Rates.SecondsPerUpdate > 0 {
 			left := float64(s.Updates-int(s.Update)+1) * s.Rates.SecondsPerUpdate
 			eta := time.Now().Add(time.Duration(left * float64(time.Second))).UTC().Truncate(time.Second)
@@ -144,16 +147,16 @@ func (o observer) rates(ctx context.Context, s *runStatus) error {
 }
 
 // look finds the stage under way, how far it is, and whether it waits for something that failed.
-func (o observer) look(ctx context.Context, s *runStatus, pending []*workflowpb.PendingActivityInfo, children []*workflowpb.PendingChildExecutionInfo) {
-	o.pending(s, pending)
+func (o observer) look(ctx context.Context, s *runStatus, of *workflowservice.DescribeWorkflowExecutionResponse) {
+	o.pending(ctx, s, of)
 	left := 0
-	for _, c := range children {
+	for _, c := range of.PendingChildren {
 		s.Stage = c.WorkflowTypeName
 		d, err := o.client.DescribeWorkflowExecution(ctx, c.WorkflowId, c.RunId)
 		if err != nil {
 			continue // it may end between the two questions
 		}
-		o.pending(s, d.PendingActivities)
+		o.pending(ctx, s, d)
 		for _, a := range d.PendingActivities {
 			if a.ActivityType.GetName() == "RunTrajectory" {
 				left++
@@ -165,8 +168,8 @@ func (o observer) look(ctx context.Context, s *runStatus, pending []*workflowpb.
 	}
 }
 
-func (o observer) pending(s *runStatus, activities []*workflowpb.PendingActivityInfo) {
-	for _, a := range activities {
+func (o observer) pending(ctx context.Context, s *runStatus, of *workflowservice.DescribeWorkflowExecutionResponse) {
+	for _, a := range of.PendingActivities {
 		if s.Stage == "" {
 			s.Stage = a.ActivityType.GetName()
 		}
@@ -174,9 +177,29 @@ func (o observer) pending(s *runStatus, activities []*workflowpb.PendingActivity
 			s.Progress = p
 		}
 		if a.Attempt > 1 && a.LastFailure != nil && a.LastFailure.GetApplicationFailureInfo().GetType() != "WorkerLost" && s.WaitingFor == nil {
-			s.WaitingFor = &waiting{What: a.ActivityType.GetName(), Since: a.ScheduledTime.AsTime(), Why: a.LastFailure.Message}
+			s.WaitingFor = &waiting{What: a.ActivityType.GetName(), Since: o.firstScheduled(ctx, of.WorkflowExecutionInfo.Execution, a), Why: a.LastFailure.Message}
 		}
 	}
+}
+
+// firstScheduled is when an activity was asked for, from its workflow's history: a pending activity knows the time of
+// its newest attempt alone. Where the history cannot be read it is the end of the attempt before.
+func (o observer) firstScheduled(ctx context.Context, of *commonpb.WorkflowExecution, a *workflowpb.PendingActivityInfo) time.Time {
+	key := of.RunId + "/" + a.ActivityId
+	if t, ok := o.scheduled[key]; ok {
+		return t
+	}
+	for events := o.client.GetWorkflowHistory(ctx, of.WorkflowId, of.RunId, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		e, err := events.Next()
+		if err != nil {
+			break
+		}
+		if e.GetActivityTaskScheduledEventAttributes().GetActivityId() == a.ActivityId {
+			o.scheduled[key] = e.EventTime.AsTime()
+			return o.scheduled[key]
+		}
+	}
+	return a.LastAttemptCompleteTime.AsTime()
 }
 
 func decodeProgress(details *commonpb.Payloads) *progress {

@@ -90,7 +90,7 @@ func (h *host) start(ctx context.Context, a *app, queues []string) (*activities.
 	}
 	if a.getenv("GOGC") == "" && a.getenv("GOMEMLIMIT") == "" {
 		debug.SetGCPercent(400) // short-lived messages by the million; the live heap is small
-		debug.SetMemoryLimit(memoryLimit)
+		debug.SetMemoryLimit(memoryLimit())
 	}
 	if _, err := kern.Mode(); err != nil {
 		return nil, rl.Errorf(rl.Invalid, "LONGHAUL_KERNEL", "%w", err)
@@ -102,9 +102,6 @@ func (h *host) start(ctx context.Context, a *app, queues []string) (*activities.
 	h.work, err = workers.Start(workers.Options{Client: h.Temporal, Activities: acts, Queues: queues})
 	return acts, err
 }
-
-// memoryLimit is where the garbage collector stops trading memory for time, in bytes.
-const memoryLimit = 768 << 20
 
 // openChecked opens a store and proves that it keeps what exactly-once rests on.
 func (h *host) openChecked(ctx context.Context, uri string) (*store.Store, error) {
@@ -179,6 +176,25 @@ func (h *host) Close() error {
 		h.tiny.Close()
 	}
 	return h.conn.Close()
+}
+
+// failed tells of a worker of this process that ended by itself; nil, which never tells, where others work.
+func (h *host) failed() <-chan error {
+	if h.work == nil {
+		return nil
+	}
+	return h.work.Failed()
+}
+
+// untilStopped works until an interrupt, of which it tells, or until a worker ends by itself.
+func (h *host) untilStopped(ctx context.Context, tell func()) error {
+	select {
+	case err := <-h.failed():
+		return err
+	case <-ctx.Done():
+		tell()
+		return ctx.Err()
+	}
 }
 
 // process is where the parts answer: this process's or the holder's.

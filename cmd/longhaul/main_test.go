@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.temporal.io/api/serviceerror"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -141,24 +142,31 @@ func jsonLines(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func TestExitCode(t *testing.T) {
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
 	for _, c := range []struct {
+		ctx  context.Context
 		err  error
 		want int
 	}{
-		{nil, 0},
-		{errors.New("anything"), 1},
-		{rl.Errorf(rl.Corrupt, "store", "x"), 1},
-		{rl.Errorf(rl.Unavailable, "store", "x"), 1},
-		{rl.Errorf(rl.Refused, "policy", "x"), 1},
-		{usagef("x"), 2},
-		{rl.Errorf(rl.Invalid, "run.yaml", "x"), 2},
-		{fmt.Errorf("while: %w", rl.Errorf(rl.NotFound, "run", "x")), 3},
-		{rl.Errorf(rl.Conflict, "run", "x"), 4},
-		{fmt.Errorf("while: %w", context.Canceled), 130},
-		{rl.Errorf(rl.Unavailable, "store", "%w", context.Canceled), 130},
+		{t.Context(), nil, 0},
+		{t.Context(), errors.New("anything"), 1},
+		{t.Context(), rl.Errorf(rl.Corrupt, "store", "x"), 1},
+		{t.Context(), rl.Errorf(rl.Unavailable, "store", "x"), 1},
+		{t.Context(), rl.Errorf(rl.Refused, "policy", "x"), 1},
+		{t.Context(), usagef("x"), 2},
+		{t.Context(), rl.Errorf(rl.Invalid, "run.yaml", "x"), 2},
+		{t.Context(), fmt.Errorf("while: %w", rl.Errorf(rl.NotFound, "run", "x")), 3},
+		{t.Context(), rl.Errorf(rl.Conflict, "run", "x"), 4},
+		{t.Context(), serviceerror.NewCanceled("the workflow"), 1},
+		{interrupted, nil, 0},
+		{interrupted, context.Canceled, 130},
+		{interrupted, serviceerror.NewCanceled("the request"), 130},
+		{interrupted, rl.Errorf(rl.Unavailable, "store", "%w", context.Canceled), 130},
+		{interrupted, errors.New("closed"), 130},
 	} {
-		if got := exitCode(c.err); got != c.want {
-			t.Errorf("exitCode(%v) = %d, want %d", c.err, got, c.want)
+		if got := exitCode(c.ctx, c.err); got != c.want {
+			t.Errorf("exitCode(%v, %v) = %d, want %d", c.ctx.Err(), c.err, got, c.want)
 		}
 	}
 }
@@ -183,7 +191,7 @@ func TestParseAddress(t *testing.T) {
 		if in == "a/1/" || in == "a/1/t/" {
 			continue // a trailing slash is what completion leaves
 		}
-		if got, err := parseAddress(in); exitCode(err) != exitUsage {
+		if got, err := parseAddress(in); exitCode(t.Context(), err) != exitUsage {
 			t.Errorf("parseAddress(%q) = %+v, %v; want a usage error", in, got, err)
 		}
 	}

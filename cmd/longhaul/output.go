@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -113,11 +111,8 @@ func (b beside) Write(p []byte) (int, error) {
 	return b.stderr.Write(p)
 }
 
-// failure says why the command failed. An interrupted command has said itself how to go on.
+// failure says why the command failed.
 func (o *output) failure(err error) {
-	if errors.Is(err, context.Canceled) {
-		return
-	}
 	fmt.Fprintf(o.stderr, "longhaul: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 }
 

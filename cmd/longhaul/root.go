@@ -10,6 +10,7 @@ import (
 // app is what the commands share: the global flags, where they write, the environment.
 type app struct {
 	data   string // directory of the embedded parts' state
+	usual  string // data where no flag names another
 	out    *output
 	getenv func(string) string
 	log    *slog.Logger // of the parts in this process; see logger
@@ -48,6 +49,7 @@ func (a *app) root() *cobra.Command {
 	if data == "" {
 		data = ".longhaul"
 	}
+	a.usual = data
 	flags.StringVar(&a.data, "data", data, "directory of the embedded parts' state (or LONGHAUL_DATA)")
 	flags.BoolVar(&a.out.quiet, "quiet", false, "no progress on stderr")
 	root.AddGroup(&cobra.Group{ID: groupStart, Title: "Train:"}, &cobra.Group{ID: groupLook, Title: "Look:"}, &cobra.Group{ID: groupSetUp, Title: "Set up:"})
@@ -59,6 +61,20 @@ func (a *app) root() *cobra.Command {
 	}
 	return root
 }
+
+// dataFlag is what a command line that is to be pasted needs to find this data directory, in quotes where a shell
+// would take it apart.
+func (a *app) dataFlag() string {
+	switch {
+	case a.data == a.usual:
+		return ""
+	case strings.Trim(a.data, plainPath) == "":
+		return " --data " + a.data
+	}
+	return " --data '" + strings.ReplaceAll(a.data, "'", `'\''`) + "'"
+}
+
+const plainPath = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+"
 
 // commands are in the order of the help.
 func (a *app) commands() []*cobra.Command {

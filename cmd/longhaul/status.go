@@ -19,7 +19,7 @@ func (a *app) statusCommand() *cobra.Command {
 				return err
 			}
 			defer c.Close()
-			o := observer{c.Temporal, c.Store, rl.RunID(args[0])}
+			o := observer{client: c.Temporal, store: c.Store, run: rl.RunID(args[0]), scheduled: map[string]time.Time{}}
 			s, err := o.status(cmd.Context())
 			if err != nil {
 				return err

@@ -59,7 +59,7 @@ func (a *app) detach(ctx context.Context, cfg rl.Config) error {
 	}
 	defer c.Close()
 	if c.parts != nil {
-		return fmt.Errorf("nothing is running here that could work on it: start `longhaul up` in another terminal, or leave --detach out")
+		return fmt.Errorf("nothing is running here that could work on it: start `longhaul up%s` in another terminal, or leave --detach out", a.dataFlag())
 	}
 	run, err := a.launch(ctx, c, cfg)
 	if err != nil {
@@ -73,7 +73,7 @@ func (a *app) detach(ctx context.Context, cfg rl.Config) error {
 			Workflow string    `json:"workflow"`
 		}{"started", time.Now().UTC(), cfg.Name, run})
 	}
-	a.out.print("run %s is started\n  longhaul status %s\n  longhaul watch %s\n", cfg.Name, cfg.Name, cfg.Name)
+	a.out.print("run %s is started\n  longhaul status %s%s\n  longhaul watch %s%s\n", cfg.Name, cfg.Name, a.dataFlag(), cfg.Name, a.dataFlag())
 	return nil
 }
 
@@ -87,14 +87,22 @@ func (a *app) launch(ctx context.Context, c *conn, cfg rl.Config) (string, error
 }
 
 // train works on the run, or follows it where others do (see host), until its end. began and ended (may be nil) tell of
-// what is special about a run.
+// what is special about a run. Interrupted at any moment, it says how to go on.
 func (a *app) train(ctx context.Context, cfg rl.Config, leave bool, began func(*conn), ended func(*follower, doneEvent) error) error {
-	start := time.Now()
 	h, err := a.host(ctx, want{Store: cfg.Store}, leave)
-	if err != nil {
-		return err
+	if err == nil {
+		defer h.Close()
+		err = a.trainOn(ctx, h, cfg, began, ended)
 	}
-	defer h.Close()
+	if err != nil && ctx.Err() != nil {
+		a.out.endLive()
+		a.sayHowToGoOn(h, cfg)
+	}
+	return err
+}
+
+func (a *app) trainOn(ctx context.Context, h *host, cfg rl.Config, began func(*conn), ended func(*follower, doneEvent) error) error {
+	start := time.Now()
 	if _, err := a.launch(ctx, h.conn, cfg); err != nil {
 		return err
 	}
@@ -108,12 +116,8 @@ func (a *app) train(ctx context.Context, cfg rl.Config, leave bool, began func(*
 	if err != nil {
 		return err
 	}
+	f.failed = h.failed()
 	s, err := f.follow(ctx)
-	if errors.Is(err, context.Canceled) {
-		a.out.endLive()
-		a.sayHowToGoOn(h, cfg)
-		return err
-	}
 	if err != nil {
 		return err
 	}
@@ -125,15 +129,19 @@ func (a *app) train(ctx context.Context, cfg rl.Config, leave bool, began func(*
 		return a.out.object(done)
 	}
 	a.out.say("run %s is done: %s, manifest sha256 %s", cfg.Name, done.Checkpoint.Version, done.Checkpoint.SHA256)
+	if ended == nil {
+		a.out.say("`longhaul show %s%s` goes down from it to single turns", cfg.Name, a.dataFlag())
+	}
 	if ended != nil {
 		return ended(f, done)
 	}
 	return nil
 }
 
+// sayHowToGoOn tells an interrupted person. h is nil when the parts were only starting.
 func (a *app) sayHowToGoOn(h *host, cfg rl.Config) {
-	if h.work == nil {
-		a.out.say("Detached. The run goes on; `longhaul watch %s` follows it again.", cfg.Name)
+	if h != nil && h.work == nil {
+		a.out.say("Detached. The run goes on; `longhaul watch %s%s` follows it again.", cfg.Name, a.dataFlag())
 		return
 	}
 	a.out.say("Stopping. Nothing is lost: the same command goes on where this one stopped.")

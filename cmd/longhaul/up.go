@@ -23,9 +23,7 @@ func (a *app) upCommand() *cobra.Command {
 			if err := a.sayWhere(h); err != nil {
 				return err
 			}
-			<-cmd.Context().Done()
-			a.out.say("Stopping. Runs go on where they were at the next `longhaul up`.")
-			return nil
+			return h.untilStopped(cmd.Context(), func() { a.out.say("Stopping. Runs go on where they were at the next `longhaul up%s`.", a.dataFlag()) })
 		},
 	})
 }
@@ -51,6 +49,6 @@ func (a *app) sayWhere(h *host) error {
 		}
 	}
 	a.out.rows(rows)
-	a.out.say("longhaul is up. Start a run from another terminal: longhaul train -f run.yaml --detach")
+	a.out.say("longhaul is up. Start a run from another terminal: longhaul train -f run.yaml --detach%s", a.dataFlag())
 	return nil
 }

@@ -23,10 +23,12 @@ func (a *app) watchCommand() *cobra.Command {
 			}
 			defer c.Close()
 			f, err := a.follower(cmd.Context(), c, rl.RunID(args[0]))
-			if err != nil {
-				return err
+			if err == nil {
+				_, err = f.follow(cmd.Context())
 			}
-			_, err = f.follow(cmd.Context())
+			if err != nil && cmd.Context().Err() != nil {
+				a.out.say("Detached; `longhaul watch %s%s` follows the run again.", args[0], a.dataFlag())
+			}
 			return err
 		},
 	})
@@ -40,6 +42,9 @@ type follower struct {
 	next   rl.UpdateNumber // whose summary has not been told
 	due    rl.UpdateNumber // whose evaluation has not been told
 	recent []rl.UpdateSummary
+	failed <-chan error // a worker of this process ended by itself; may be nil
+	over   func() error // why what is followed will not answer again, nil when it may; may be nil
+	outage *outage      // what does not answer now
 }
 
 // pollEvery is how often a follower looks.
@@ -53,29 +58,36 @@ func (a *app) follower(ctx context.Context, c *conn, run rl.RunID) (*follower, e
 	if err != nil {
 		return nil, err
 	}
-	return &follower{observer: observer{c.Temporal, c.Store, run}, config: cfg, table: a.out.updates(cfg.Updates)}, nil
+	return &follower{
+		observer: observer{client: c.Temporal, store: c.Store, run: run, scheduled: map[string]time.Time{}},
+		config:   cfg, table: a.out.updates(cfg.Updates), over: func() error { return a.holderGone(c) },
+	}, nil
 }
 
-// follow returns when the run has ended, with how it ended.
-func (f *follower) follow(ctx context.Context) (runStatus, error) {
+// follow returns when the run has ended, with how it ended. What does not answer for a while is waited for: the
+// workers of this process wait for it too.
+func (f *follower) follow(ctx context.Context) (s runStatus, err error) {
 	for {
-		s, err := f.status(ctx)
-		if err != nil {
+		if s, err = f.status(ctx); err == nil {
+			err = f.tell(ctx)
+		}
+		if err = f.wait(ctx, err); err != nil {
 			return s, err
 		}
-		if err := f.tell(ctx); err != nil {
-			return s, err
-		}
-		switch s.State {
-		case workflows.Done:
+		switch {
+		case f.outage != nil:
+		case s.State == workflows.Done:
 			return s, nil
-		case workflows.Failed:
+		case s.State == workflows.Failed:
 			return s, fmt.Errorf("run %s failed: %s\nIt goes on from its newest checkpoint when it is started again", f.run, s.Failure)
+		default:
+			f.table.now("%s", liveLine(s))
 		}
-		f.table.now("%s", liveLine(s))
 		select {
 		case <-ctx.Done():
 			return s, ctx.Err()
+		case err := <-f.failed:
+			return s, err
 		case <-time.After(pollEvery):
 		}
 	}

@@ -23,9 +23,7 @@ func (a *app) workerCommand() *cobra.Command {
 			}
 			defer h.Close()
 			a.out.say("working on %s", strings.Join(queues, ", "))
-			<-cmd.Context().Done()
-			a.out.say("Stopping; what was under way is given to another worker.")
-			return nil
+			return h.untilStopped(cmd.Context(), func() { a.out.say("Stopping; what was under way is given to another worker.") })
 		},
 	}
 	c.Flags().StringSliceVar(&queues, "queues", workers.Queues, "queues to work on")

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+func TestOutageIsWaitedForAndToldOnce(t *testing.T) {
+	var errs bytes.Buffer
+	o := &output{stdout: &errs, stderr: &errs, width: 100}
+	f := &follower{table: o.updates(1)}
+	away := fmt.Errorf("failed reaching server: %w", serviceerror.NewUnavailable("connection refused"))
+	for _, err := range []error{nil, away, away, serviceerror.NewDeadlineExceeded("slow"), context.DeadlineExceeded, nil, nil,
+		rl.Errorf(rl.Unavailable, "store runs/a", "503"), rl.Errorf(rl.Unavailable, "store runs/b", "503"), nil} {
+		if got := f.wait(t.Context(), err); got != nil {
+			t.Errorf("%v ends following: %v", err, got)
+		}
+	}
+	var told []string
+	for line := range strings.Lines(errs.String()) {
+		told = append(told, line[:strings.IndexAny(line, "0123456789")])
+	}
+	want := []string{"waiting for Temporal since ", "Temporal answers again, after ", "waiting for the store since ", "the store answers again, after "}
+	if strings.Join(told, "|") != strings.Join(want, "|") {
+		t.Errorf("told %q, want %q\n%s", told, want, errs.String())
+	}
+}
+
+func TestWhatEndsFollowing(t *testing.T) {
+	f := &follower{table: (&output{stderr: &bytes.Buffer{}, quiet: true}).updates(1)}
+	for _, err := range []error{errors.New("x"), rl.Errorf(rl.Corrupt, "store", "x"), serviceerror.NewNotFound("x"), serviceerror.NewPermissionDenied("x", "")} {
+		if got := f.wait(t.Context(), err); got != err {
+			t.Errorf("%v: got %v, want it as it is", err, got)
+		}
+	}
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if got := f.wait(interrupted, serviceerror.NewUnavailable("x")); got != context.Canceled {
+		t.Errorf("interrupted: %v", got)
+	}
+	gone := errors.New("the holder has ended")
+	f.over = func() error { return gone }
+	if got := f.wait(t.Context(), serviceerror.NewUnavailable("x")); got != gone {
+		t.Errorf("without a holder: %v", got)
+	}
+}
