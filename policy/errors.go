@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -45,23 +46,17 @@ func (d doer) statusError(status int, h http.Header, body []byte) *rl.Error {
 		e.Kind, e.RetryAfter = rl.Unavailable, retryAfter(h.Get("Retry-After"), time.Now())
 	case (status == 400 || status == 413) && contextLimit(code, say):
 		e.Err = fmt.Errorf("%w: %s", ErrContextLimit, say)
-	case (status == 400 || status == 413 || status == 422) && !everybody(code, say):
+	case (status == 400 || status == 413 || status == 422) && !everybody.MatchString(code+" "+say):
 		e.Err = fmt.Errorf("%w: %w", ErrConversation, e.Err)
 	}
 	return e
 }
 
-// everybody tells a 400 that every conversation will get, since it is about the key, the model or a parameter. Servers
-// have no common code for these: they are known by a word.
-func everybody(code, say string) bool {
-	about := strings.ToLower(code + " " + say)
-	for _, word := range []string{"api key", "api_key", "apikey", "auth", "permission", "billing", "quota", "model", "parameter", "unrecognized"} {
-		if strings.Contains(about, word) {
-			return true
-		}
-	}
-	return false
-}
+// everybody knows a 400 that every conversation will get, since it is about the key, the model or a parameter. Servers
+// have no common code for these, and may quote the conversation, so whole phrases are looked for.
+var everybody = regexp.MustCompile(`(?i)api.?key|authenticat|authori[sz]|billing|quota|model_not_found|` +
+	`(no such|unknown|invalid|unsupported) model|\bmodel\b.{0,100}(not found|not exist|not support|not available)|` +
+	`unsupported (parameter|value)|unrecognized (request )?(argument|parameter)`)
 
 // contextLimit knows OpenAI's and the embedded server's code, llama.cpp's type, and the wording of vLLM and SGLang.
 func contextLimit(code, say string) bool {

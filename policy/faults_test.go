@@ -65,6 +65,8 @@ func TestFaults(t *testing.T) {
 		"error is text":   {says(400, "", `{"error":"no such thing"}`), rl.Refused, "no such thing", 0},
 		"bad tool call":   {says(422, "", `{"error":{"message":"tool call 3 is malformed"}}`), rl.Refused, "the server refuses this conversation: 422 Unprocessable Entity: tool call 3", 0},
 		"key in a 400":    {says(400, "", `{"error":{"message":"API key not valid"}}`), rl.Refused, "API key not valid", 0},
+		"bad order":       {says(400, "", `{"error":{"message":"Invalid parameter: messages with role 'tool' must follow 'tool_calls'","type":"invalid_request_error"}}`), rl.Refused, "refuses this conversation: 400", 0},
+		"bad value":       {says(400, "", `{"error":{"message":"Unsupported value: 'temperature' does not support 0 with this model."}}`), rl.Refused, "400 Bad Request: Unsupported value", 0},
 		"model in a 400":  {says(400, "", `{"error":{"message":"not deployed","code":"model_not_found"}}`), rl.Refused, "not deployed", 0},
 		"page":            {says(200, "Content-Type: text/html", `<html>Be right back`), rl.Unavailable, "not what the API promises", 0},
 		"redirect":        {says(302, "Location: http://elsewhere.example/", ``), rl.Refused, "302 Found", 0},
@@ -93,7 +95,7 @@ func TestFaults(t *testing.T) {
 			if strings.HasPrefix(name, "context") != errors.Is(err, ErrContextLimit) {
 				t.Error("context limit not told apart:", err)
 			}
-			if one := name == "bad tool call" || name == "error is text"; one != errors.Is(err, ErrConversation) {
+			if one := name == "bad tool call" || name == "bad order" || name == "error is text"; one != errors.Is(err, ErrConversation) {
 				t.Error("is it about one conversation?", err)
 			}
 			if strings.Contains(err.Error(), "sk-secret") || !strings.HasPrefix(err.Error(), "policy http://127.0.0.1:") {

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -62,13 +63,20 @@ func (s *Store) get(ctx context.Context, key string, options ...func(*s3.Options
 	}
 }
 
+var errTooSlow = fmt.Errorf("it takes too long: %w", context.DeadlineExceeded)
+
 // getOnce makes one request. The time for its body follows from the size, which the answer's header says. The etag is
 // empty when there was no answer.
 func (s *Store) getOnce(ctx context.Context, key string, options []func(*s3.Options)) (body []byte, etag string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	overdue := time.AfterFunc(patience(0), func() { cancel(context.DeadlineExceeded) })
+	overdue := time.AfterFunc(patience(0), func() { cancel(errTooSlow) })
 	defer overdue.Stop()
+	defer func() {
+		if err != nil && context.Cause(ctx) == errTooSlow {
+			err = errTooSlow // and not that somebody cancelled
+		}
+	}()
 	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: aws.String(s.prefix + key)}, options...)
 	if err != nil {
 		return nil, "", err
