@@ -10,7 +10,7 @@ import (
 
 // agreements are the rules that several keys make together; each says what is wrong unless ok.
 var agreements = []func(rl.Config) (w wrong, ok bool){
-	membersAnActivity, minibatches, evaluationTasks, timeouts, nothingToLearn, tinyContext, tinyWidth,
+	membersAnActivity, minibatches, evaluationTasks, timeouts, nothingToLearn, tinyContext, tinyWidth, tinyWeights,
 	policyServer, tinyAlone, warmUp, trainable, promoteFloor,
 }
 
@@ -66,6 +66,22 @@ func tinyWidth(c rl.Config) (wrong, bool) {
 	return wrong{}, true
 }
 
+// The size of the embedded vocabulary, and how many weights the trainer takes at most. tiny and tiny/nn have the
+// same; a test of the command holds them together.
+const (
+	tinyTokens  = 645
+	mostWeights = 1 << 28
+)
+
+// tinyWeights counts as tiny/nn does: embedding, final norm, and for each layer two norms, four projections of attention
+// and three of the feed-forward part.
+func tinyWeights(c rl.Config) (wrong, bool) {
+	p := c.Policy
+	n := tinyTokens*p.Width + p.Width + p.Layers*(2*p.Width+4*p.Width*p.Width+3*p.Width*p.Hidden)
+	return disagree(fmt.Sprintf("a policy of %d weights", n), fmt.Sprintf("width, layers and hidden that make at most %d", mostWeights),
+		"the embedded trainer is for small policies", "policy.width", "policy.layers", "policy.hidden", "policy.use"), p.Use != "tiny" || n <= mostWeights
+}
+
 func policyServer(c rl.Config) (wrong, bool) {
 	if c.Policy.Use != "openai" {
 		return wrong{}, true
@@ -80,7 +96,7 @@ func tinyAlone(c rl.Config) (wrong, bool) {
 	p := c.Policy
 	for _, d := range []struct{ key, value string }{{"url", p.URL}, {"model", p.Model}, {"api_key_env", p.APIKeyEnv}} {
 		if p.Use == "tiny" && d.value != "" {
-			return disagree("policy."+d.key, "the key only with use: openai", "tiny runs in this process", "policy."+d.key, "policy.use"), false
+			return disagree("policy."+d.key, "no such key with use: tiny", "tiny runs in this process", "policy."+d.key, "policy.use"), false
 		}
 	}
 	return wrong{}, true

@@ -20,9 +20,11 @@ func TestAgreements(t *testing.T) {
 		{"greedy evaluation", head + "sampling: {temperature: 0}\nupdates: 0", ""},
 		{"context", head + "sampling: {max_tokens: 300}", `run.yaml:3:24: sampling.max_tokens: found 300, expected less than policy.context, 256`},
 		{"the context is at fault", head + "policy: {context: 100}\nsampling: {max_tokens: 100}", `run.yaml:4:24: sampling.max_tokens: found 100, expected less than policy.context, 100`},
+		{"weights", head + "policy: {layers: 64, width: 1024, hidden: 1024}", `run.yaml:3:29: policy.width: found a policy of 470554624 weights, expected width, layers and hidden that make at most 268435456 (the embedded trainer is for small policies)`},
+		{"the layers are at fault", head + "policy: {hidden: 16384, layers: 64}", `run.yaml:3:33: policy.width: found a policy of 304423488 weights, expected width, layers and hidden that make at most 268435456 (the embedded trainer is for small policies)`},
 		{"no server", head + "policy: {use: openai, model: m}\nupdates: 0", `run.yaml:3:15: policy.url: found no policy.url, expected the server's base URL, such as http://gpu:8000/v1`},
 		{"no model", head + "policy: {use: openai, url: 'http://a'}\nupdates: 0", `run.yaml:3:15: policy.model: found no policy.model, expected the server's name of the model`},
-		{"a server for tiny", head + "policy: {url: 'http://a'}", `run.yaml:3:15: policy.url: found policy.url, expected the key only with use: openai (tiny runs in this process)`},
+		{"a server for tiny", head + "policy: {url: 'http://a'}", `run.yaml:3:15: policy.url: found policy.url, expected no such key with use: tiny (tiny runs in this process)`},
 		{"a size for a server", strings.Replace(served, "model:", "layers: 2, model:", 1) + "updates: 0", `run.yaml:3:58: policy.layers: found 2, expected the key only with use: tiny (a server's model has its own size)`},
 		{"warm-up of a server", served + "updates: 0\nwarm_up: {max: 3}", `run.yaml:5:16: warm_up.max: found 3, expected 0, unless policy.use is tiny (only the embedded policy has a warm-up)`},
 		{"embedded update of a server", served, `run.yaml:3:15: update.use: found "embedded", expected an update job that can train policy.use: openai (the embedded trainer trains tiny; with updates: 0 a run only evaluates)`},
@@ -35,6 +37,24 @@ func TestAgreements(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// Where no served policy is registered, there is one complaint about it, wherever the keys stand.
+func TestServedPolicyIsRefused(t *testing.T) {
+	only := names
+	only.Policies = []string{"tiny"}
+	for _, rest := range []string{"", "\nupdates: 0", "\nwarm_up: {max: 3}", "\nupdate: {use: local}"} {
+		_, err := Parse("run.yaml", []byte("name: a\nenv: {use: orders}\npolicy: {use: openai, url: 'http://gpu:8000/v1', model: m}"+rest), only)
+		want := "run.yaml:3:15: policy.use: found \"openai\", expected tiny (policy openai cannot be trained or evaluated by this version: use tiny)"
+		if err == nil || !strings.HasSuffix(err.Error(), "1 problem\n"+want) {
+			t.Errorf("%q: got %v\nwant %s", rest, err, want)
+		}
+	}
+	cfg := recipe("orders")
+	cfg.Policy = rl.PolicyConfig{Use: "openai", URL: "http://a", Model: "m"}
+	if err := Check(cfg, only); err == nil || !strings.Contains(err.Error(), "use tiny") {
+		t.Errorf("Check: %v", err)
 	}
 }
 

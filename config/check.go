@@ -63,7 +63,8 @@ func (f *field) check(cfg *rl.Config, names Names) (wrong, bool) {
 	case text:
 		w.found = f.found(quoted(v.String()))
 		if f.rule.names != nil {
-			if n := nearest(v.String(), f.rule.names(names)); n != "" {
+			w.hint = f.rule.refused[v.String()]
+			if n := nearest(v.String(), f.rule.names(names)); n != "" && w.hint == "" {
 				w.hint = "did you mean " + n + "?"
 			}
 		}

@@ -54,6 +54,9 @@ func aConfig(t *rapid.T) rl.Config {
 	if c.Policy.Context > 0 {
 		c.Sampling.MaxTokens = min(c.Sampling.MaxTokens, c.Policy.Context-1)
 	}
+	for _, ok := tinyWeights(c); !ok; _, ok = tinyWeights(c) {
+		c.Policy.Layers, c.Policy.Hidden = max(1, c.Policy.Layers/2), max(32, c.Policy.Hidden/64*32)
+	}
 	if Check(c, names) != nil {
 		t.Skip() // a model that looks like a key
 	}

@@ -45,7 +45,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		GroupID: groupSetUp,
 		Short:   "Try every connection and say what is wrong and how to mend it",
 		Long: "Tries the data directory, the store, Temporal and, with -f, everything else that a run.yaml needs: its names and numbers,\n" +
-			"its environment and its policy server. Exits with 1 when something a run needs does not work.",
+			"its environment and its policy. Exits with 1 when something a run needs does not work.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := a.doctor(cmd.Context(), file)
 			if err := cmd.Context().Err(); err != nil {
@@ -74,7 +74,7 @@ func (a *app) doctor(ctx context.Context, file string) (d diagnosis) {
 	add(a.checkDirectory()...)
 	add(a.checkParts(ctx, cfg.Store)...)
 	if cfg.Name != "" {
-		add(checkEnvironment(ctx, cfg), a.checkPolicy(ctx, cfg))
+		add(checkEnvironment(ctx, cfg), checkPolicy(cfg))
 	}
 	d.OK = true
 	for _, c := range d.Checks {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/infra/dev"
-	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/tiny/kern"
 )
@@ -97,21 +96,7 @@ func checkEnvironment(ctx context.Context, cfg rl.Config) check {
 	return verdict(name, fmt.Sprintf("%s begins; %d tools", task.ID, len(env.Spec().Tools)), "see what it says above", err)
 }
 
-// checkPolicy asks the policy server for its model.
-func (a *app) checkPolicy(ctx context.Context, cfg rl.Config) check {
-	p := cfg.Policy
-	if p.Use == "tiny" {
-		return check{Name: "policy", State: fine, Found: fmt.Sprintf("embedded: width %d, %d layers", p.Width, p.Layers)}
-	}
-	name := "policy " + p.URL
-	o := policy.Options{URL: p.URL}
-	if p.APIKeyEnv != "" {
-		if o.APIKey = a.getenv(p.APIKeyEnv); o.APIKey == "" {
-			return verdict(name, "", "export "+p.APIKeyEnv+"=... here and where the workers run", fmt.Errorf("the environment variable %s is not set", p.APIKeyEnv))
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	err := policy.New(o).Ready(ctx, p.Model)
-	return verdict(name, "it answers and has "+p.Model, "start the server, and check policy.url, policy.model and policy.api_key_env", err)
+// checkPolicy says what acts; config allows no other policy than the embedded one.
+func checkPolicy(cfg rl.Config) check {
+	return check{Name: "policy", State: fine, Found: fmt.Sprintf("embedded: width %d, %d layers", cfg.Policy.Width, cfg.Policy.Layers)}
 }

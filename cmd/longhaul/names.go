@@ -14,7 +14,7 @@ func registered() config.Names {
 		Rewards:    reward.Names(),
 		Advantages: advantage.Names(),
 		Losses:     []string{"cispo", "ppo"},
-		Policies:   []string{"openai", "tiny"},
+		Policies:   []string{"tiny"},
 		Launchers:  []string{"embedded"},
 	}
 }
