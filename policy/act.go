@@ -41,8 +41,8 @@ type Response struct {
 // Act samples one action. Its deadline is the context's.
 //
 // Errors are *rl.Error: Refused (the server will not do it; its words are kept; ErrContextLimit is among these),
-// Unavailable (connection, deadline, 408, 409, 425, 429, 5xx, half a reply; with RetryAfter when the server named
-// one), Invalid (a request that cannot be sent, a reply that is not one or contradicts itself).
+// Unavailable (connection, deadline, 408, 409, 425, 429, 5xx, half a reply, a reply that is not one or contradicts
+// itself; with RetryAfter when the server named one), Invalid (a request that cannot be sent, a wrong model's reply).
 func (c *Client) Act(ctx context.Context, q Request) (Response, error) {
 	x, err := c.exchange(q)
 	if err != nil {

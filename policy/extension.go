@@ -127,7 +127,7 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 		return nil, d.statusError(res.StatusCode, res.Header, body)
 	}
 	if len(body) > maxReply {
-		return nil, rl.Errorf(rl.Invalid, d.at, "the reply is larger than %d bytes", maxReply)
+		return nil, rl.Errorf(rl.Unavailable, d.at, "the reply is larger than %d bytes", maxReply)
 	}
 	if chat {
 		if known, r, ok := quickReply(body); ok {

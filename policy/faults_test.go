@@ -107,7 +107,7 @@ func TestFaults(t *testing.T) {
 
 func TestHugeReply(t *testing.T) {
 	c := New(Options{URL: "http://huge/v1", Transport: fixed{200, strings.Repeat(" ", maxReply+1)}})
-	if _, err := c.Act(t.Context(), question("m")); rl.KindOf(err) != rl.Invalid || !strings.Contains(err.Error(), "larger than 16777216 bytes") {
+	if _, err := c.Act(t.Context(), question("m")); rl.KindOf(err) != rl.Unavailable || !strings.Contains(err.Error(), "larger than 16777216 bytes") {
 		t.Fatal(err)
 	}
 }
