@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/longhaul-rl/longhaul/activities"
+)
+
+// look finds the stage under way, how far it is, and whether it waits for something that failed.
+func (o observer) look(ctx context.Context, s *runStatus, of *workflowservice.DescribeWorkflowExecutionResponse) {
+	o.pending(ctx, s, of)
+	left := 0
+	for _, c := range of.PendingChildren {
+		s.Stage = c.WorkflowTypeName
+		d, err := o.client.DescribeWorkflowExecution(ctx, c.WorkflowId, c.RunId)
+		if err != nil {
+			continue // it may end between the two questions
+		}
+		o.pending(ctx, s, d)
+		for _, a := range d.PendingActivities {
+			if a.ActivityType.GetName() == "RunTrajectory" {
+				left++
+			}
+		}
+	}
+	if s.Progress == nil && left > 0 {
+		s.Progress = &progress{What: "rollout activities left", Done: left}
+	}
+}
+
+func (o observer) pending(ctx context.Context, s *runStatus, of *workflowservice.DescribeWorkflowExecutionResponse) {
+	for _, a := range of.PendingActivities {
+		if s.Stage == "" {
+			s.Stage = a.ActivityType.GetName()
+		}
+		if p := decodeProgress(a.HeartbeatDetails); p != nil {
+			s.Progress = p
+		}
+		if a.Attempt > 1 && a.LastFailure != nil && a.LastFailure.GetApplicationFailureInfo().GetType() != "WorkerLost" && s.WaitingFor == nil {
+			s.WaitingFor = &waiting{What: a.ActivityType.GetName(), Since: o.firstScheduled(ctx, of.WorkflowExecutionInfo.Execution, a), Why: a.LastFailure.Message}
+		}
+	}
+}
+
+// firstScheduled is when an activity was asked for, from its workflow's history: a pending activity knows the time of
+// its newest attempt alone. Where the history cannot be read it is the end of the attempt before.
+func (o observer) firstScheduled(ctx context.Context, of *commonpb.WorkflowExecution, a *workflowpb.PendingActivityInfo) time.Time {
+	key := of.RunId + "/" + a.ActivityId
+	if t, ok := o.scheduled[key]; ok {
+		return t
+	}
+	for events := o.client.GetWorkflowHistory(ctx, of.WorkflowId, of.RunId, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		e, err := events.Next()
+		if err != nil {
+			break
+		}
+		if e.GetActivityTaskScheduledEventAttributes().GetActivityId() == a.ActivityId {
+			o.scheduled[key] = e.EventTime.AsTime()
+			return o.scheduled[key]
+		}
+	}
+	return a.LastAttemptCompleteTime.AsTime()
+}
+
+func decodeProgress(details *commonpb.Payloads) *progress {
+	var p activities.Progress
+	if details == nil || converter.GetDefaultDataConverter().FromPayloads(details, &p) != nil || p.Total == 0 {
+		return nil
+	}
+	return &progress{p.What, p.Done, p.Total}
+}
