@@ -66,11 +66,16 @@ func (a *Activities) store(ctx context.Context, uri string) (*store.Store, error
 	return cached(ctx, a, &a.stores, uri, func() (*store.Store, error) { return a.OpenStore(ctx, uri) })
 }
 
-// tasksOf reads the tasks of an update or evaluation.
-func (a *Activities) tasksOf(ctx context.Context, st *store.Store, ref rl.Ref) ([]rl.Task, error) {
-	return cached(ctx, a, &a.tasks, ref.SHA256, func() ([]rl.Task, error) {
+// openTasks gives a stage its store, its run's configuration and the tasks of its update or evaluation.
+func (a *Activities) openTasks(ctx context.Context, s Stage, ref rl.Ref) (*store.Store, rl.Config, []rl.Task, error) {
+	st, cfg, err := a.open(ctx, s)
+	if err != nil {
+		return nil, cfg, nil, err
+	}
+	tasks, err := cached(ctx, a, &a.tasks, ref.SHA256, func() ([]rl.Task, error) {
 		return store.GetJSON[[]rl.Task](ctx, st, ref)
 	})
+	return st, cfg, tasks, err
 }
 
 // recorded reads the record under key and reports whether there is one that is whole.

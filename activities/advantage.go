@@ -36,11 +36,7 @@ func (a *Activities) ComputeAdvantages(ctx context.Context, in ComputeAdvantages
 }
 
 func (a *Activities) computeAdvantages(ctx context.Context, in ComputeAdvantagesIn) (out ComputeAdvantagesOut, err error) {
-	st, cfg, err := a.open(ctx, in.Stage)
-	if err != nil {
-		return out, err
-	}
-	all, err := a.tasksOf(ctx, st, in.Tasks)
+	st, cfg, all, err := a.openTasks(ctx, in.Stage, in.Tasks)
 	if err != nil {
 		return out, err
 	}

@@ -31,11 +31,7 @@ func (a *Activities) ScoreEvaluation(ctx context.Context, in ScoreEvaluationIn) 
 }
 
 func (a *Activities) scoreEvaluation(ctx context.Context, in ScoreEvaluationIn) (out ScoreEvaluationOut, err error) {
-	st, _, err := a.open(ctx, in.Stage)
-	if err != nil {
-		return out, err
-	}
-	all, err := a.tasksOf(ctx, st, in.Tasks)
+	st, _, all, err := a.openTasks(ctx, in.Stage, in.Tasks)
 	if err != nil {
 		return out, err
 	}

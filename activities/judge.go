@@ -30,11 +30,7 @@ func (a *Activities) JudgeGroup(ctx context.Context, in JudgeGroupIn) (JudgeGrou
 }
 
 func (a *Activities) judgeGroup(ctx context.Context, in JudgeGroupIn) (out JudgeGroupOut, err error) {
-	st, cfg, err := a.open(ctx, in.Stage)
-	if err != nil {
-		return out, err
-	}
-	all, err := a.tasksOf(ctx, st, in.Tasks)
+	st, cfg, all, err := a.openTasks(ctx, in.Stage, in.Tasks)
 	if err != nil {
 		return out, err
 	}

@@ -39,11 +39,7 @@ func (a *Activities) RunTrajectory(ctx context.Context, in RunTrajectoryIn) (Run
 }
 
 func (a *Activities) runTrajectories(ctx context.Context, in RunTrajectoryIn) (out RunTrajectoryOut, err error) {
-	st, cfg, err := a.open(ctx, in.Stage)
-	if err != nil {
-		return out, err
-	}
-	all, err := a.tasksOf(ctx, st, in.Tasks)
+	st, cfg, all, err := a.openTasks(ctx, in.Stage, in.Tasks)
 	if err != nil {
 		return out, err
 	}
