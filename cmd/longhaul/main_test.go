@@ -32,7 +32,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("LONGHAUL_THREADS", "1")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await, "exits": exits, "follow": follow, "damage": damage, "jsonlines": jsonLines},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await, "pause": pause, "exits": exits, "follow": follow, "damage": damage, "jsonlines": jsonLines},
 	})
 }
 
@@ -48,6 +48,16 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	ts.Fatalf("%s does not appear", args[0])
+}
+
+// pause DURATION waits, for commands in the background to be at work.
+func pause(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 || neg {
+		ts.Fatalf("use: pause DURATION")
+	}
+	d, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	time.Sleep(d)
 }
 
 // exits CODE COMMAND ARGS... runs a command that must end with that exit code.
