@@ -90,11 +90,14 @@ func demoConfig(flags demoFlags) (rl.Config, error) {
 
 // introduce says what will be done, and why.
 func (a *app) introduce(c *conn, cfg rl.Config) {
-	a.out.say(`A small agent learns to work an order desk, everything in this process: Temporal, S3, the policy and its trainer.
-  The task      "where is order 48?": find the order, track its box from box to box, answer the place. Calls may be "busy".
-  The catch     a fragile order (6 in 10) pays only if its last box was inspected before the answer. Nobody says so:
-                no prompt, no demonstration. Only trying, and being paid or not, can teach it.
-  1. warm-up    the policy imitates demonstrations of the easiest orders: one box, never busy, never fragile
+	a.out.say(`A small agent learns to work an order desk, everything in this process: Temporal, S3, its policy.
+  The task      "where is order 48?": find the order, track its box from box to box, answer the
+                place. Calls may be "busy".
+  The catch     a fragile order (6 in 10) pays only if its last box was inspected before the answer.
+                Nobody says so: no prompt, no demonstration. Only trying, and being paid or not, can
+                teach it.
+  1. warm-up    the policy imitates demonstrations of the easiest orders: one box, never busy, never
+                fragile
 %s
 Interrupt or kill it at any moment; the same command goes on where it was.%s
 `, afterWarmUp(cfg), whereToLook(c))
@@ -102,10 +105,12 @@ Interrupt or kill it at any moment; the same command goes on where it was.%s
 
 func afterWarmUp(cfg rl.Config) string {
 	if cfg.Updates == 0 {
-		return fmt.Sprintf("  2. %d held-out tasks are played, greedily and by sampling; without updates that is all", cfg.Eval.Tasks)
+		return fmt.Sprintf("  2. evaluation %d held-out tasks are played, greedily and by sampling; without updates that is all", cfg.Eval.Tasks)
 	}
-	return fmt.Sprintf(`  2. %2d updates  each plays %d tasks %d times, compares the %d tries of a task (GRPO) and trains on what did better than its group
-  3. before and after, %d held-out tasks are played, greedily and by sampling; no fact of theirs was ever trained on`,
+	return fmt.Sprintf(`  2. %d updates each plays %d tasks %d times, compares the %d tries of a task (GRPO), and trains on
+                what did better than its group
+  3. before and %d held-out tasks are played, greedily and by sampling; no fact of theirs was ever
+     after      trained on`,
 		cfg.Updates, cfg.Group.PerUpdate, cfg.Group.Size, cfg.Group.Size, cfg.Eval.Tasks)
 }
 
@@ -113,5 +118,5 @@ func whereToLook(c *conn) string {
 	if c.process().TemporalUI == "" {
 		return ""
 	}
-	return " Watch its workflows at " + c.process().TemporalUI
+	return "\nIts workflows: " + c.process().TemporalUI
 }

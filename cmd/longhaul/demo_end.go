@@ -36,8 +36,8 @@ func (a *app) conclude(ctx context.Context, f *follower, done doneEvent) error {
 		return err
 	}
 	a.out.print(`
-What reinforcement taught is the fragile rule; single hops and the wording of the calls come from the warm-up, and chains of
-boxes and retries after "busy" became reliable on top of it.
+What reinforcement taught is the fragile rule. Single hops and the wording of the calls come from the
+warm-up; chains of boxes and retries after "busy" became reliable on top of it.
 `)
 	a.whatNext(f, done, fmt.Sprintf("%s/%d", f.run, last))
 	return nil
@@ -45,7 +45,7 @@ boxes and retries after "busy" became reliable on top of it.
 
 // whatNext says where everything lies and what to try, in lines that can be pasted; shown is what show begins with.
 func (a *app) whatNext(f *follower, done doneEvent, shown string) {
-	a.out.print("\nEverything lies in %s: the checkpoint %s (manifest sha256 %.12s…), every trajectory, score, batch and ledger.\nThree things to try next:\n",
+	a.out.print("\nEverything lies in %s: the checkpoint %s (manifest sha256 %.12s…),\nevery trajectory, score, batch and ledger. Three things to try next:\n",
 		a.data, done.Checkpoint.Version, done.Checkpoint.SHA256)
 	data := a.dataFlag()
 	a.out.rows([][]string{

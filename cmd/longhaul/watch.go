@@ -93,7 +93,7 @@ func (f *follower) follow(ctx context.Context) (s runStatus, err error) {
 	}
 }
 
-// tell writes what was finished since the last look: an update's evaluation comes after its summary.
+// tell writes what was finished since the last look: each update, and its evaluation before the next one.
 func (f *follower) tell(ctx context.Context) error {
 	for int(f.next) <= f.config.Updates {
 		_, u, err := store.FindJSON[rl.UpdateSummary](ctx, f.store, store.SummaryKey(f.run, f.next))
@@ -103,11 +103,19 @@ func (f *follower) tell(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := f.tellEvaluations(ctx); err != nil {
+			return err
+		}
 		if err := f.summary(u); err != nil {
 			return err
 		}
 		f.next++
 	}
+	return f.tellEvaluations(ctx)
+}
+
+// tellEvaluations writes the evaluations of the updates that were told of.
+func (f *follower) tellEvaluations(ctx context.Context) error {
 	plan := workflows.PlanOf(f.config)
 	for ; f.due < f.next; f.due++ {
 		if !plan.Evaluates(f.due) {
