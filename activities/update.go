@@ -89,15 +89,15 @@ func (a *Activities) updatePolicy(ctx context.Context, in UpdatePolicyIn) (out U
 	return UpdatePolicyOut{Result: ref, LearningRate: spec.LearningRate, Metrics: result.Metrics}, nil
 }
 
-// learningRate of update n: rises linearly over update.ramp updates, then falls linearly to update.final_rate of
-// its value at the last update.
+// learningRate of update n: rises linearly over update.ramp updates and falls, from the first, by (1 - update.final_rate)
+// / updates of itself an update.
 func learningRate(cfg rl.Config, n rl.UpdateNumber) float64 {
 	u := cfg.Update
 	rate := u.LearningRate
 	if u.Ramp > 0 {
 		rate *= min(1, float64(n)/float64(u.Ramp))
 	}
-	return rate * (1 - (1-u.FinalRate)*float64(max(n-1, 0))/float64(cfg.Updates))
+	return rate * (1 - (1-u.FinalRate)*float64(max(n-1, 0))/float64(max(cfg.Updates, 1)))
 }
 
 // train does the work of a spec in this process.

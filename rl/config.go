@@ -45,7 +45,7 @@ type TasksConfig struct {
 
 // PolicyConfig is who acts: the embedded policy and its shape, or a server and its model.
 type PolicyConfig struct {
-	Use         string `json:"use" doc:"tiny (embedded) or openai (any server of chat completions)"`
+	Use         string `json:"use" doc:"tiny: the embedded policy"`
 	URL         string `json:"url,omitempty" doc:"base URL of the server, with /v1"`
 	Model       string `json:"model,omitempty" doc:"the server's name of the base model"`
 	APIKeyEnv   string `json:"api_key_env,omitempty" doc:"environment variable that holds the key"`

@@ -39,10 +39,10 @@ func Launch(ctx context.Context, c client.Client, st *store.Store, uri string, c
 	return p.start(ctx, reuse, workflows.Train, workflows.TrainIn{Logic: workflows.LogicVersion, Run: cfg.Name, Store: uri, Config: ref, Plan: workflows.PlanOf(cfg)})
 }
 
-// LaunchEvaluation starts the evaluation of a run's version n with the held-out tasks of its configuration cfg, which
-// lies at ref, or attaches to it. It is a Conflict when the same evaluation is at work on another store.
-func LaunchEvaluation(ctx context.Context, c client.Client, st *store.Store, uri string, cfg rl.Config, ref rl.Ref, n rl.UpdateNumber) (client.WorkflowRun, error) {
-	key := workflows.EvaluationKey(cfg)
+// LaunchEvaluation starts the evaluation of a run's version n under a key, or attaches to it; the run's configuration cfg
+// lies at ref. The key is workflows.EvaluationKey's for the configuration's own held-out tasks; others are recorded under
+// theirs beforehand. It is a Conflict when the same evaluation is at work on another store.
+func LaunchEvaluation(ctx context.Context, c client.Client, st *store.Store, uri string, cfg rl.Config, ref rl.Ref, n rl.UpdateNumber, key string) (client.WorkflowRun, error) {
 	p := place{c, workflows.EvaluateID(rl.VersionOf(cfg.Name, n), key), st.String()}
 	return p.start(ctx, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, workflows.Evaluate, workflows.EvaluateIn{
 		Stage:          activities.Stage{Run: cfg.Name, Store: uri, Config: ref, Update: n, Evaluation: key},

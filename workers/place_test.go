@@ -43,10 +43,10 @@ func TestSameNameOnAnotherStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := workers.LaunchEvaluation(t.Context(), l.client, l.store, l.uri, cfg, ref, 0); err != nil {
+	if _, err := workers.LaunchEvaluation(t.Context(), l.client, l.store, l.uri, cfg, ref, 0, workflows.EvaluationKey(cfg)); err != nil {
 		t.Fatal(err)
 	}
-	_, err = workers.LaunchEvaluation(t.Context(), l.client, other, uri, cfg, ref, 0)
+	_, err = workers.LaunchEvaluation(t.Context(), l.client, other, uri, cfg, ref, 0, workflows.EvaluationKey(cfg))
 	check("the evaluation", err)
 	if err := l.client.TerminateWorkflow(t.Context(), workflows.TrainID(cfg.Name), "", "test"); err != nil {
 		t.Fatal(err)
