@@ -46,7 +46,7 @@ func (a *app) demoCommand() *cobra.Command {
 		},
 	})
 	c.Flags().BoolVar(&f.fresh, "fresh", false, "forget an earlier demo and start over")
-	c.Flags().Uint64Var(&seed, "seed", 0, "the run's seed (default: the one in `longhaul init`)")
+	c.Flags().Uint64Var(&seed, "seed", 0, "the run's seed (default: that of longhaul init)")
 	c.Flags().IntVar(&updates, "updates", 0, "updates to make; 0 evaluates the warm-up alone (default 40)")
 	c.Flags().StringVar(&reward, "reward", "", "what scores a trajectory (default exact)")
 	c.Flags().StringVar(&judge, "judge-url", "", "server of a judge; there is no judge in this version")

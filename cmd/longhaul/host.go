@@ -93,7 +93,7 @@ func (h *host) start(ctx context.Context, a *app, queues []string) (*activities.
 		debug.SetMemoryLimit(memoryLimit())
 	}
 	if _, err := kern.Mode(); err != nil {
-		return nil, rl.Errorf(rl.Invalid, "LONGHAUL_KERNEL", "%w", err)
+		return nil, rl.Errorf(rl.Invalid, "environment", "%w", err)
 	}
 	if err := workers.Prepare(ctx, h.Temporal, h.Namespace); err != nil {
 		return nil, err
@@ -112,6 +112,9 @@ func (h *host) openChecked(ctx context.Context, uri string) (*store.Store, error
 	return s, s.Check(ctx)
 }
 
+// maxThreads is more than any machine has cores: each thread has buffers of its own.
+const maxThreads = 1024
+
 // threads of the embedded policy and trainer: LONGHAUL_THREADS, else the machine's. Results do not depend on it.
 func (a *app) threads() (int, error) {
 	v := a.getenv("LONGHAUL_THREADS")
@@ -119,8 +122,8 @@ func (a *app) threads() (int, error) {
 		return runtime.GOMAXPROCS(0), nil
 	}
 	n, err := strconv.Atoi(v)
-	if err != nil || n < 1 {
-		return 0, rl.Errorf(rl.Invalid, "LONGHAUL_THREADS", "%q is not a number of threads", v)
+	if err != nil || n < 1 || n > maxThreads {
+		return 0, rl.Errorf(rl.Invalid, "LONGHAUL_THREADS", "%q is not a number of threads from 1 to %d", v, maxThreads)
 	}
 	return n, nil
 }

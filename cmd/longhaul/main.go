@@ -25,6 +25,9 @@ func run(args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	a.out.endLive()
+	if err == nil {
+		err = a.out.lost
+	}
 	code := exitCode(ctx, err)
 	if err != nil && code != exitInterrupted { // an interrupted command has said itself how to go on
 		a.out.failure(err)

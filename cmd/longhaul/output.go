@@ -26,6 +26,8 @@ type output struct {
 
 	mu       sync.Mutex
 	liveLine bool // one stands there now
+
+	lost error // why a result could not be written
 }
 
 // plainWidth is assumed where no terminal says how wide it is.
@@ -57,10 +59,12 @@ func (o *output) object(v any) error {
 	return e.Encode(v)
 }
 
-// print writes a result to stdout.
+// print writes a result to stdout. What cannot be written is told by lost when the command ends.
 func (o *output) print(format string, args ...any) {
 	o.endLive()
-	fmt.Fprintf(o.stdout, format, args...)
+	if _, err := fmt.Fprintf(o.stdout, format, args...); err != nil && o.lost == nil {
+		o.lost = err
+	}
 }
 
 // say writes a line of progress to stderr, unless --quiet.
