@@ -49,9 +49,9 @@ func (a *app) whatNext(f *follower, done doneEvent, shown string) {
 		a.data, done.Checkpoint.Version, done.Checkpoint.SHA256)
 	data := a.dataFlag()
 	a.out.rows([][]string{
-		{"  longhaul show " + shown + data, "# what was done: groups, scores and rewards, down to a single turn"},
+		{"  longhaul show " + shown + data, "# groups, scores and rewards, down to one turn"},
 		{"  longhaul verify " + string(f.run) + data, "# re-hashes every byte of the run"},
-		{"  longhaul init && longhaul train -f run.yaml" + data, "# a commented configuration to change, and a run of it"},
+		{"  longhaul init && longhaul train -f run.yaml" + data, "# a configuration to change, and a run of it"},
 	})
 }
 
