@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -38,9 +37,6 @@ func TestConformance(t *testing.T) {
 	for _, e := range endpoints {
 		t.Run(e.name, func(t *testing.T) {
 			for _, c := range cases {
-				if e.name == "moto" && strings.Contains(c.name, "rac") {
-					continue // its conditional writes are a check and then a write: of racing ones two may succeed
-				}
 				t.Run(c.name, func(t *testing.T) { c.run(t, e.open(t)) })
 			}
 		})
