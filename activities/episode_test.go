@@ -125,8 +125,8 @@ func TestDamagedEpisodes(t *testing.T) {
 	if f := b.left(t, "failed"); f.LeftOut != rl.EnvFailed {
 		t.Error(f)
 	}
-	if b.asked["played"] != 2 {
-		t.Error(b.asked)
+	if n := b.asked("played"); n != 2 {
+		t.Error(n)
 	}
 }
 
@@ -181,8 +181,8 @@ func TestPolicyFails(t *testing.T) {
 			b.answer = says("odd", c.status, c.body)
 			if c.kind == "" {
 				b.played(t, 1, map[rl.LeftOut]int{rl.PolicyFailed: 1})
-				if f := b.left(t, "odd"); b.asked["odd"] != 1 || !strings.Contains(f.Why, c.say) {
-					t.Errorf("asked %d times: %v", b.asked["odd"], f)
+				if f := b.left(t, "odd"); b.asked("odd") != 1 || !strings.Contains(f.Why, c.say) {
+					t.Errorf("asked %d times: %v", b.asked("odd"), f)
 				}
 				return
 			}
@@ -206,8 +206,8 @@ func TestTurnTimesOut(t *testing.T) {
 		return task == "slow"
 	}
 	b.played(t, 1, map[rl.LeftOut]int{rl.PolicyFailed: 1})
-	if f := b.left(t, "slow"); b.asked["slow"] != 3 || !strings.Contains(f.Why, "no reply before the deadline") {
-		t.Errorf("asked %d times: %v", b.asked["slow"], f)
+	if f := b.left(t, "slow"); b.asked("slow") != 3 || !strings.Contains(f.Why, "no reply before the deadline") {
+		t.Errorf("asked %d times: %v", b.asked("slow"), f)
 	}
 	gone := open(t, "t")
 	gone.change(t, func(c *rl.Config) { c.Policy.URL = "http://127.0.0.1:1/v1" })

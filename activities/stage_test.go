@@ -26,7 +26,7 @@ type bench struct {
 	// answer answers in place of the policy server when it is asked about a task, and says whether it did.
 	answer func(w http.ResponseWriter, r *http.Request, task string) bool
 	mu     sync.Mutex
-	asked  map[string]int // requests, by task
+	counts map[string]int // requests, by task
 }
 
 const run = "faults"
@@ -39,7 +39,7 @@ func open(t *testing.T, tasks ...rl.TaskID) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Close() })
-	b := &bench{asked: map[string]int{}}
+	b := &bench{counts: map[string]int{}}
 	b.Activities = &Activities{OpenStore: func(ctx context.Context, uri string) (*store.Store, error) {
 		return store.Open(ctx, uri, store.Options{Endpoint: "http://embedded.local", AccessKey: "access", SecretKey: "secret", Transport: inprocess.Transport{Handler: server}})
 	}}
@@ -108,6 +108,13 @@ func (b *bench) left(t *testing.T, task rl.TaskID) failure {
 	return f
 }
 
+// asked is how often the policy server was asked about a task.
+func (b *bench) asked(task string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.counts[task]
+}
+
 // ServeHTTP is the policy server: the prompt is the task's id, and its action ends the episode.
 func (b *bench) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var q struct {
@@ -120,7 +127,7 @@ func (b *bench) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	task := q.Messages[0].Content
 	b.mu.Lock()
-	b.asked[task]++
+	b.counts[task]++
 	answer := b.answer
 	b.mu.Unlock()
 	if answer != nil && answer(w, r, task) {

@@ -102,8 +102,12 @@ func (w *response) begin() {
 	}
 }
 
-// finish ends the answer: whole when err is nil.
+// finish ends the answer: whole when err is nil and the client was still there. A handler that returns because its
+// context ended has not answered, and what it wrote so far must not look whole.
 func (w *response) finish(err error) {
+	if w.ctx.Err() != nil {
+		err = context.Cause(w.ctx)
+	}
 	if err == nil {
 		w.WriteHeader(http.StatusOK)
 	}

@@ -14,10 +14,11 @@ import (
 
 // TestConformance holds every endpoint to one suite.
 func TestConformance(t *testing.T) {
-	cases := []struct {
+	type named struct {
 		name string
 		run  func(*testing.T, *store.Store)
-	}{
+	}
+	cases := []named{
 		{"check", checkPasses},
 		{"first write wins", firstWriteWins},
 		{"keys", oddKeys},
@@ -25,8 +26,6 @@ func TestConformance(t *testing.T) {
 		{"references", references},
 		{"files", files},
 		{"damaged chunk", damagedChunk},
-		{"racing publishers", racingPublishers},
-		{"latest under races", latestUnderRaces},
 		{"pointers", pointers},
 		{"restore", restore},
 		{"restore, nothing left", restoreNothing},
@@ -34,8 +33,16 @@ func TestConformance(t *testing.T) {
 		{"trajectories", trajectories},
 		{"verify", verify},
 	}
+	races := []named{
+		{"racing publishers", racingPublishers},
+		{"latest under races", latestUnderRaces},
+	}
 	for _, e := range endpoints {
 		t.Run(e.name, func(t *testing.T) {
+			cases := cases
+			if e.atomic {
+				cases = slices.Concat(cases, races)
+			}
 			for _, c := range cases {
 				t.Run(c.name, func(t *testing.T) { c.run(t, e.open(t)) })
 			}
