@@ -37,7 +37,15 @@ type Activities struct {
 	tasks    map[string]*making[[]rl.Task]      // by sha256
 	policies map[string]*making[*policy.Client] // by store and config
 	embedded map[string]*tiny.Server            // by store
+	journals []openJournal                      // oldest first
 	recent   recent
+}
+
+func (a *Activities) log() *slog.Logger {
+	if a.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return a.Log
 }
 
 // Stage says which update of which run a stage works on, and where its bytes lie.

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/envs"
@@ -30,6 +31,7 @@ type episode struct {
 	task    rl.Task
 	member  int
 	version rl.Version
+	line    *line // of the journal
 }
 
 // failure is the recorded result of an episode that has no trajectory.
@@ -72,6 +74,9 @@ func (e episode) tried(ctx context.Context) (*rl.Trajectory, failure, error) {
 		if err == nil {
 			return t, failure{}, nil
 		}
+		if ctx.Err() == nil && errors.Is(err, rollout.ErrDiverged) && e.again(err) {
+			continue
+		}
 		boundary, final := ownFailure(err)
 		if ctx.Err() != nil || boundary == "" {
 			return nil, failure{}, err
@@ -87,13 +92,24 @@ func (e episode) tried(ctx context.Context) (*rl.Trajectory, failure, error) {
 	}
 }
 
+// again begins an episode anew that went another way than it is recorded, if it may.
+func (e episode) again(cause error) bool {
+	world, err := envs.Get(e.config.Env.Use)
+	if err != nil || !rollout.Repeatable(world.New().Spec(), e.line.turns) {
+		return false
+	}
+	e.log().Warn("an episode is begun anew", "episode", e.stage.episode(e.task.ID, e.member), "why", cause)
+	e.line.void()
+	return true
+}
+
 // roll plays the episode.
 func (e episode) roll(ctx context.Context) (*rl.Trajectory, error) {
 	world, err := envs.Get(e.config.Env.Use)
 	if err != nil {
 		return nil, err
 	}
-	env := world.New()
+	env := envs.Guard(world.New(), world.Name)
 	defer env.Close()
 	temperature := e.config.Sampling.Temperature
 	if e.stage.Evaluation != "" && e.member == greedyMember {
@@ -114,6 +130,6 @@ func (e episode) roll(ctx context.Context) (*rl.Trajectory, error) {
 		Version:     e.version,
 		Temperature: temperature, MaxTokens: e.config.Sampling.MaxTokens, MaxTurns: e.config.Env.MaxTurns,
 		EpisodeTimeout: time.Duration(e.config.Env.EpisodeTimeout), TurnTimeout: time.Duration(e.config.Env.TurnTimeout),
-		Seed: seed,
+		Seed: seed, Recorded: e.line.turns, Record: e.line.record, RecordResult: e.line.recordResult,
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"go.temporal.io/sdk/activity"
+
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -25,20 +27,22 @@ type RunTrajectoryIn struct {
 type RunTrajectoryOut struct {
 	Episodes int                `json:"episodes"` // with a trajectory
 	Failed   map[rl.LeftOut]int `json:"failed,omitempty"`
+	Again    int                `json:"again,omitempty"` // begun anew, since their environment went another way than recorded
 	Turns    int                `json:"turns"`
 	Tokens   int                `json:"tokens"` // sampled
 }
 
 // RunTrajectory runs episodes side by side and stores each one's trajectory. An episode that an earlier attempt
-// finished is not run again, unless its record is damaged. An episode that fails for good by itself is recorded as
-// failed; it never fails the stage, and it is never a reward.
+// finished is not run again, unless its record is damaged; one that was interrupted goes on at the turn in which it was.
+// An episode that fails for good by itself is recorded as failed; it never fails the stage, and it is never a reward.
 func (a *Activities) RunTrajectory(ctx context.Context, in RunTrajectoryIn) (RunTrajectoryOut, error) {
 	defer beat(ctx)()
-	out, err := a.runTrajectories(ctx, in)
+	out, err := a.runTrajectories(ctx, in, activity.GetInfo(ctx).StartedTime.UnixNano())
 	return out, temporalError(ctx, err)
 }
 
-func (a *Activities) runTrajectories(ctx context.Context, in RunTrajectoryIn) (out RunTrajectoryOut, err error) {
+// runTrajectories is RunTrajectory for an attempt that began at a time, in nanoseconds by the server's clock.
+func (a *Activities) runTrajectories(ctx context.Context, in RunTrajectoryIn, began int64) (out RunTrajectoryOut, err error) {
 	st, cfg, all, err := a.openTasks(ctx, in.Stage, in.Tasks)
 	if err != nil {
 		return out, err
@@ -66,13 +70,20 @@ func (a *Activities) runTrajectories(ctx context.Context, in RunTrajectoryIn) (o
 	if err != nil {
 		return out, err
 	}
+	journal, before, err := a.recall(ctx, st, in.Stage, asked)
+	if err != nil {
+		return out, err
+	}
 	for _, task := range asked {
 		for m := range in.Members {
 			e := episode{Activities: a, stage: in.Stage, in: st, config: cfg, client: client, found: found, task: task, member: in.FirstMember + m, version: in.Version}
+			id := rl.Member{Task: task.ID, Member: e.member}
+			e.line = resume(journal, id, began, before[id])
 			wg.Go(func() {
 				t, failed, err := e.run(ctx)
 				mu.Lock()
 				defer mu.Unlock()
+				out.Again += e.line.life
 				switch {
 				case err != nil:
 					errs = append(errs, err)

@@ -108,6 +108,9 @@ func (b *bench) left(t *testing.T, task rl.TaskID) failure {
 	return f
 }
 
+// now is when an attempt begins.
+func now() int64 { return time.Now().UnixNano() }
+
 // asked is how often the policy server was asked about a task.
 func (b *bench) asked(task string) int {
 	b.mu.Lock()
@@ -166,7 +169,7 @@ func (*faultyEnv) Reset(_ context.Context, task rl.Task) (o rl.Observation, err 
 	return o, err
 }
 
-func (*faultyEnv) Step(context.Context, rl.ToolCall) (envs.Result, error) {
+func (*faultyEnv) Step(context.Context, envs.Call) (envs.Result, error) {
 	return envs.Result{Done: true}, nil
 }
 

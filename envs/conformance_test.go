@@ -54,7 +54,7 @@ func (e *episode) act(action rl.Message) {
 		if e.done {
 			return
 		}
-		r, err := e.env.Step(e.t.Context(), call)
+		r, err := e.env.Step(e.t.Context(), Call{ToolCall: call})
 		if err != nil {
 			e.t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestBadCallsAreObservations(t *testing.T) {
 		}
 		for _, name := range names {
 			for _, arguments := range []string{"", "{", "null", "7", `"text"`, "[]", "{}", `{"no":"such"}`, `{"order":48}`, `{"box":["C7"]}`, `{"place":null}`} {
-				r, err := e.env.Step(t.Context(), rl.ToolCall{Name: name, Arguments: json.RawMessage(arguments)})
+				r, err := e.env.Step(t.Context(), Call{ToolCall: rl.ToolCall{Name: name, Arguments: json.RawMessage(arguments)}})
 				if err != nil {
 					t.Fatalf("%s(%s): %v", name, arguments, err)
 				}
@@ -219,7 +219,7 @@ func TestBadCallsAreObservations(t *testing.T) {
 func TestMisuseIsAnError(t *testing.T) {
 	everyWorld(t, func(t *testing.T, w World) {
 		env := w.New()
-		if _, err := env.Step(t.Context(), rl.ToolCall{}); rl.KindOf(err) != rl.Invalid {
+		if _, err := env.Step(t.Context(), Call{ToolCall: rl.ToolCall{}}); rl.KindOf(err) != rl.Invalid {
 			t.Errorf("Step before Reset: %v", err)
 		}
 		foreign := w.Task(rl.Train, 0)

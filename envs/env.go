@@ -21,7 +21,7 @@ type Env interface {
 	Reset(ctx context.Context, task rl.Task) (rl.Observation, error)
 	// Step executes one call of a tool of the Spec. Arguments are those of the model, checked against the tool's
 	// schema by the caller or not. Step before Reset is Invalid.
-	Step(ctx context.Context, call rl.ToolCall) (Result, error)
+	Step(ctx context.Context, call Call) (Result, error)
 	// Snapshot is the episode's state, for Restore on another Env of the same world to go on from identically.
 	// ErrNoSnapshot when the world cannot do that.
 	Snapshot(ctx context.Context) ([]byte, error)
@@ -41,11 +41,25 @@ var ErrNoSnapshot = errors.New("this environment has no snapshots")
 type Effect string
 
 const (
-	Pure               Effect = "pure"                // changes nothing: run it again
-	EpisodeLocal       Effect = "episode_local"       // changes the episode only: replay the episode
-	ExternalIdempotent Effect = "external_idempotent" // changes the outside, once per key: send it again
-	ExternalOnce       Effect = "external_once"       // must not be repeated: ask, or void the episode
+	Pure               Effect = "pure"                // changes nothing, in the episode neither: run it again
+	EpisodeLocal       Effect = "episode_local"       // changes the episode only: replay the episode; also when empty
+	ExternalIdempotent Effect = "external_idempotent" // changes the outside only, once per key: send it again
+	ExternalOnce       Effect = "external_once"       // changes the outside only, and must not be repeated: ask, or void the episode
 )
+
+// Local reports whether a call changes the state of the episode.
+func (e Effect) Local() bool { return e == EpisodeLocal || e == "" }
+
+// External reports whether a call changes something outside the episode.
+func (e Effect) External() bool { return e == ExternalIdempotent || e == ExternalOnce }
+
+// Call is one call of a tool.
+type Call struct {
+	rl.ToolCall
+	// Key is the same however often this call is sent, and no other call's: RUN/UPDATE/TASK/MEMBER/TURN/INDEX. The
+	// model's own ToolCall.ID is only for rendering.
+	Key string
+}
 
 // Spec is the agent's side of an Env.
 type Spec struct {
@@ -68,6 +82,19 @@ type Tool struct {
 	Timeout   time.Duration // of one call; 0: the run's turn_timeout
 	OutputCap int           // longest result shown to the policy, in bytes; 0: any
 	Effect    Effect
+	// Outcome asks the outside, or a person, what became of an ExternalOnce call whose answer was lost: executed is
+	// false when it certainly was not, and may be sent. Nil: nobody knows, and the episode is voided.
+	Outcome func(ctx context.Context, call Call) (r Result, executed bool, err error) `json:"-"`
+}
+
+// Tool finds a tool by its name.
+func (s Spec) Tool(name string) (Tool, bool) {
+	for _, t := range s.Tools {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return Tool{}, false
 }
 
 // Result is what a call gave.

@@ -59,14 +59,14 @@ func (o *orders) Reset(_ context.Context, task rl.Task) (rl.Observation, error) 
 
 const ordersAt = "environment orders"
 
-func (o *orders) Step(_ context.Context, call rl.ToolCall) (Result, error) {
+func (o *orders) Step(_ context.Context, call Call) (Result, error) {
 	if err := o.running(); err != nil {
 		return Result{}, err
 	}
 	if o.state.Answered {
 		return Result{Content: "closed", Done: true}, nil
 	}
-	argument, fits := ordersArgument(call)
+	argument, fits := ordersArgument(call.ToolCall)
 	if call.Name == "answer" && fits {
 		o.state.Answered, o.state.Place = true, argument
 		return Result{Done: true}, nil

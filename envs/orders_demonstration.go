@@ -41,7 +41,7 @@ func ordersDemonstration(seed uint64) rl.Demonstration {
 			tool, argument = anyCall(rng, c.order, c.box)
 		}
 		action := ordersCall(calls, tool, argument)
-		result, err := desk.Step(ctx, action.ToolCalls[0])
+		result, err := desk.Step(ctx, Call{ToolCall: action.ToolCalls[0]})
 		if err != nil {
 			panic(err) // an episode runs
 		}

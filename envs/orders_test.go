@@ -20,7 +20,7 @@ func desk(o order) *orders {
 
 func say(t *testing.T, o *orders, tool, argument string) string {
 	t.Helper()
-	r, err := o.Step(t.Context(), ordersCall(0, tool, argument).ToolCalls[0])
+	r, err := o.Step(t.Context(), Call{ToolCall: ordersCall(0, tool, argument).ToolCalls[0]})
 	if err != nil || r.Done != (tool == "answer") {
 		t.Fatalf("%s %s: %+v, %v", tool, argument, r, err)
 	}
@@ -42,7 +42,7 @@ func TestOrdersSayWhatTheyAlwaysSaid(t *testing.T) {
 	if got := say(t, desk(order{number: "07", boxes: []string{"C7"}, place: "Rome 1"}), "find_order", "07"); got != "07 in box C7" {
 		t.Errorf("%q", got)
 	}
-	r, err := o.Step(t.Context(), rl.ToolCall{Name: "find_order", Arguments: json.RawMessage(`{"order":48}`)})
+	r, err := o.Step(t.Context(), Call{ToolCall: rl.ToolCall{Name: "find_order", Arguments: json.RawMessage(`{"order":48}`)}})
 	if r.Content != "closed" || !r.Done || err != nil {
 		t.Errorf("after the answer: %+v, %v", r, err)
 	}
@@ -204,7 +204,7 @@ func FuzzOrders(f *testing.F) {
 		if _, err := env.Reset(t.Context(), ordersTask(rl.Train, 1)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := env.Step(t.Context(), rl.ToolCall{Name: tool, Arguments: json.RawMessage(arguments)}); err != nil {
+		if _, err := env.Step(t.Context(), Call{ToolCall: rl.ToolCall{Name: tool, Arguments: json.RawMessage(arguments)}}); err != nil {
 			t.Errorf("%s(%q): %v", tool, arguments, err)
 		}
 		if err := env.Restore(t.Context(), snapshot); err == nil {

@@ -40,6 +40,7 @@ const (
 	Stale        LeftOut = "stale"              // sampled by a version older than max_staleness allows
 	NoLogProbs   LeftOut = "no_logprobs"        // the server gave no token ids or log-probabilities
 	NoAction     LeftOut = "no_action"          // the episode ended before the policy acted
+	Voided       LeftOut = "voided"             // interrupted in a way that it could not go on from
 	EnvFailed    LeftOut = "failed_environment" // infrastructure, not the agent
 	PolicyFailed LeftOut = "failed_policy"
 	JudgeFailed  LeftOut = "failed_judge"
@@ -51,7 +52,7 @@ const (
 func LeftOutOf(reason string, otherwise LeftOut) LeftOut {
 	kind, _, _ := strings.Cut(reason, ":")
 	switch k := LeftOut(strings.TrimSpace(kind)); k {
-	case EnvFailed, PolicyFailed, JudgeFailed, StoreFailed:
+	case EnvFailed, PolicyFailed, JudgeFailed, StoreFailed, Voided:
 		return k
 	}
 	return otherwise

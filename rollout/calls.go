@@ -18,18 +18,18 @@ const (
 
 // execute does what an action asks for. Every call gets its own result, in order, whatever became of the others.
 // stop is empty when the episode goes on.
-func (e *episode) execute(live context.Context, action rl.Message) (o rl.Observation, reward float64, stop rl.StopReason, err error) {
+func (e *episode) execute(ctx, live context.Context, action rl.Message) (o rl.Observation, reward float64, stop rl.StopReason, err error) {
 	if len(action.ToolCalls) == 0 {
-		return e.text(live, action.Content)
+		return e.text(ctx, live, action.Content)
 	}
-	for _, call := range action.ToolCalls {
+	for n, call := range action.ToolCalls {
 		content := afterTheEnd
 		switch stop {
 		case rl.Timeout:
 			content = afterTheTime
 		case "":
 			var r envs.Result
-			r, stop, err = e.call(live, call)
+			r, stop, err = e.call(ctx, live, n, call)
 			if err != nil {
 				return o, 0, "", err
 			}
@@ -41,12 +41,12 @@ func (e *episode) execute(live context.Context, action rl.Message) (o rl.Observa
 }
 
 // text takes in an action without a call.
-func (e *episode) text(live context.Context, text string) (o rl.Observation, reward float64, stop rl.StopReason, err error) {
+func (e *episode) text(ctx, live context.Context, text string) (o rl.Observation, reward float64, stop rl.StopReason, err error) {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return o, 0, rl.EmptyAction, nil // not asked again: that is a loop without an end
 	case e.spec.TextEnds:
-		r, stop, err := e.step(live, envs.Tool{}, rl.ToolCall{Name: envs.FinalText, Arguments: rl.CanonicalJSON(text)})
+		r, stop, err := e.step(live, envs.Tool{}, envs.Call{ToolCall: rl.ToolCall{Name: envs.FinalText, Arguments: rl.CanonicalJSON(text)}, Key: e.key(0)})
 		if err == nil && stop == "" {
 			stop = rl.Answered
 		}
@@ -60,25 +60,48 @@ func (e *episode) text(live context.Context, text string) (o rl.Observation, rew
 	return o, 0, "", nil
 }
 
-// call executes one call, or says what is wrong with it.
-func (e *episode) call(live context.Context, call rl.ToolCall) (envs.Result, rl.StopReason, error) {
+// call executes call n of the latest action, or says what is wrong with it.
+func (e *episode) call(ctx, live context.Context, n int, call rl.ToolCall) (envs.Result, rl.StopReason, error) {
 	if call.Invalid != "" {
 		return envs.Result{Content: "bad call: " + call.Invalid}, "", nil
 	}
-	for _, tool := range e.spec.Tools {
-		if tool.Name != call.Name {
-			continue
-		}
-		if wrong := tool.Check(call.Arguments); wrong != "" {
-			return envs.Result{Content: "bad call: " + wrong}, "", nil
-		}
-		return e.step(live, tool, call)
+	tool, ok := e.spec.Tool(call.Name)
+	if !ok {
+		return envs.Result{Content: fmt.Sprintf("bad call: there is no tool %.64q; the tools are %s", call.Name, e.toolNames())}, "", nil
 	}
-	return envs.Result{Content: fmt.Sprintf("bad call: there is no tool %.64q; the tools are %s", call.Name, e.toolNames())}, "", nil
+	if wrong := tool.Check(call.Arguments); wrong != "" {
+		return envs.Result{Content: "bad call: " + wrong}, "", nil
+	}
+	if r, ok := e.remembered(n, tool); ok {
+		return r, ended(r), nil
+	}
+	keyed := envs.Call{ToolCall: call, Key: e.key(n)}
+	if !tool.Effect.External() {
+		return e.step(live, tool, keyed)
+	}
+	r, known, err := e.settled(live, tool, keyed)
+	stop := ended(r)
+	if err == nil && !known {
+		r, stop, err = e.step(live, tool, keyed)
+	}
+	if err == nil && stop != rl.Timeout && e.RecordResult != nil {
+		err = e.RecordResult(ctx, len(e.turns)-1, n, rl.CallResult{Content: r.Content, Done: r.Done, Reward: r.Reward})
+	}
+	return r, stop, err
+}
+
+// key names call n of the latest action, the same however often it is sent.
+func (e *episode) key(n int) string { return fmt.Sprintf("%s/%d/%d", e.Episode, len(e.turns)-1, n) }
+
+func ended(r envs.Result) rl.StopReason {
+	if r.Done {
+		return rl.Answered
+	}
+	return ""
 }
 
 // step runs a call in the environment, under the deadlines and the cap of its tool.
-func (e *episode) step(live context.Context, tool envs.Tool, call rl.ToolCall) (envs.Result, rl.StopReason, error) {
+func (e *episode) step(live context.Context, tool envs.Tool, call envs.Call) (envs.Result, rl.StopReason, error) {
 	limit := tool.Timeout
 	if limit == 0 {
 		limit = e.TurnTimeout
@@ -95,10 +118,7 @@ func (e *episode) step(live context.Context, tool envs.Tool, call rl.ToolCall) (
 		return r, "", e.envError(err)
 	}
 	r.Content = capped(r.Content, tool.OutputCap)
-	if r.Done {
-		return r, rl.Answered, nil
-	}
-	return r, "", nil
+	return r, ended(r), nil
 }
 
 // capped is a result as the policy sees it: valid UTF-8 (the record is JSON, and must read as it was), cut to limit

@@ -50,7 +50,7 @@ var halting = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 var looping = scripted(inTurn(says("", "echo", `{"text":"x"}`)))
 
 // stuck is a tool that waits for its deadline.
-func stuck(ctx context.Context, _ rl.ToolCall) (envs.Result, error) {
+func stuck(ctx context.Context, _ envs.Call) (envs.Result, error) {
 	<-ctx.Done()
 	return envs.Result{}, errBroken
 }
@@ -111,8 +111,8 @@ func TestFailuresNameTheirBoundary(t *testing.T) {
 	quick.spec.Tools[0].Timeout = moment
 	slow := onStage(echo)
 	slow.reset = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-	broken := onStage(func(context.Context, rl.ToolCall) (envs.Result, error) { return envs.Result{}, errBroken })
-	gone := onStage(func(context.Context, rl.ToolCall) (envs.Result, error) {
+	broken := onStage(func(context.Context, envs.Call) (envs.Result, error) { return envs.Result{}, errBroken })
+	gone := onStage(func(context.Context, envs.Call) (envs.Result, error) {
 		return envs.Result{}, rl.Errorf(rl.NotFound, "environment stage", "no such table")
 	})
 	for name, c := range map[string]struct {

@@ -2,25 +2,129 @@ package rollout
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"slices"
 
+	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// replayed is the recorded action of the turn at hand. Its calls are executed again, so that the environment gets
-// to where it was; what it says on the way must be what it said then, since the policy is never shown a changed
-// past.
+// ErrDiverged is in the error of an episode whose environment does not say again what it said: what is recorded of it
+// is of no use, since the policy is never shown a changed past.
+var ErrDiverged = errors.New("the episode went another way than it is recorded")
+
+// ErrUncertain is in the error of an episode that was interrupted while a call that must not be repeated was out, when
+// nobody knows what became of it.
+var ErrUncertain = errors.New("it is not known whether the call was executed, and it must not be repeated")
+
+// Repeatable reports whether an episode may begin again from its start: nothing that it did must be done only once.
+func Repeatable(spec envs.Spec, recorded []rl.Recorded) bool {
+	for _, turn := range recorded {
+		for _, call := range turn.Action.Message.ToolCalls {
+			if tool, ok := spec.Tool(call.Name); ok && tool.Effect == envs.ExternalOnce && call.Invalid == "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// restore goes on from the newest snapshot on record, so that only the turns after it have to be played to the
+// environment again. ok is false when there is none that can be read.
+func (e *episode) restore(live context.Context) (ok bool, err error) {
+	for k, turn := range slices.Backward(e.Recorded) {
+		if k == 0 || turn.Snapshot == nil {
+			continue
+		}
+		err := e.env.Restore(live, turn.Snapshot)
+		if errors.Is(err, envs.ErrNoSnapshot) || rl.KindOf(err) == rl.Corrupt {
+			continue
+		}
+		if err != nil {
+			return false, e.envError(err)
+		}
+		for i, before := range e.Recorded[:k] {
+			e.see(before.Observation)
+			if err := e.fits(before.Action); err != nil {
+				return false, err
+			}
+			e.take(before.Action)
+			e.turns[i].Reward = e.Recorded[i+1].Earned
+		}
+		e.see(turn.Observation)
+		return true, nil
+	}
+	return false, nil
+}
+
+// replayed is the recorded action of the turn at hand. Its calls are executed again where that is needed and allowed, so
+// that the environment gets to where it was; what it says on the way must be what it said then.
 func (e *episode) replayed() (rl.Action, error) {
 	turn := e.Recorded[len(e.turns)]
 	if then, now := rl.CanonicalJSON(turn.Observation), rl.CanonicalJSON(e.seen); !bytes.Equal(then, now) {
 		return rl.Action{}, e.diverged("the environment said %.300s, and now says %.300s", then, now)
 	}
-	if turn.Action.Kept < 0 || turn.Action.Kept > len(e.sequence) {
-		return rl.Action{}, e.diverged("the action keeps %d of %d tokens", turn.Action.Kept, len(e.sequence))
+	if now := e.earned(); now != turn.Earned {
+		return rl.Action{}, e.diverged("the turn before earned %v, and now earns %v", turn.Earned, now)
 	}
-	return turn.Action, nil
+	return turn.Action, e.fits(turn.Action)
+}
+
+// fits checks that a recorded action continues the token sequence of the turns before it.
+func (e *episode) fits(a rl.Action) error {
+	if a.Kept < 0 || a.Kept > len(e.sequence) {
+		return e.diverged("the action keeps %d of %d tokens", a.Kept, len(e.sequence))
+	}
+	return nil
+}
+
+// past is the turn after the one whose calls are being executed, when that is recorded: what the calls gave is known.
+func (e *episode) past() *rl.Recorded {
+	if len(e.turns) < len(e.Recorded) {
+		return &e.Recorded[len(e.turns)]
+	}
+	return nil
+}
+
+// remembered answers a call from the journal, where executing it again is needless or forbidden: a call that only
+// reads, or whose effect is outside the episode. ok is false for all others.
+func (e *episode) remembered(n int, tool envs.Tool) (r envs.Result, ok bool) {
+	if !tool.Effect.Local() {
+		if next := e.past(); next != nil && n < len(next.Observation.Messages) {
+			e.recalled = true // and what it earned is in the sum that the next turn was recorded with
+			return envs.Result{Content: next.Observation.Messages[n].Content}, true
+		}
+	}
+	if i := len(e.turns) - 1; tool.Effect.External() && i < len(e.Recorded) {
+		if c, known := e.Recorded[i].Results[n]; known {
+			return envs.Result{Content: c.Content, Done: c.Done, Reward: c.Reward}, true
+		}
+	}
+	return envs.Result{}, false
+}
+
+// settled decides what an earlier attempt may have left open: it was interrupted in the turn at hand, and the first of
+// its outside calls without a committed result may have been executed or not. known means that r is what it gave.
+func (e *episode) settled(ctx context.Context, tool envs.Tool, call envs.Call) (r envs.Result, known bool, err error) {
+	if !tool.Effect.External() || len(e.turns) != len(e.Recorded) || e.clear {
+		return r, false, nil
+	}
+	e.clear = true // the calls after this one were not begun
+	if tool.Effect == envs.ExternalIdempotent {
+		return r, false, nil // sent again under the same key, it counts once
+	}
+	if tool.Outcome == nil {
+		return r, false, rl.Errorf(rl.Conflict, "environment "+e.Task.Env, "%s, call %s: %w", call.Name, call.Key, ErrUncertain)
+	}
+	r, known, err = tool.Outcome(ctx, call)
+	if err != nil {
+		return r, false, e.envError(err)
+	}
+	return r, known, nil
 }
 
 func (e *episode) diverged(format string, args ...any) error {
-	args = append([]any{len(e.turns)}, args...)
-	return rl.Errorf(rl.Corrupt, "journal of "+e.Episode.String(), "turn %d: "+format, args...)
+	args = append([]any{len(e.turns)}, append(args, ErrDiverged)...)
+	return rl.Errorf(rl.Corrupt, "journal of "+e.Episode.String(), "turn %d: "+format+": %w", args...)
 }

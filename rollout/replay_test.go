@@ -37,7 +37,7 @@ func wandering(w envs.World, task rl.Task) func(asked) wireMessage {
 }
 
 // throughJSON is what a journal gives back.
-func throughJSON(t interface{ Fatal(...any) }, turns []rl.Turn) (out []rl.Turn) {
+func throughJSON(t interface{ Fatal(...any) }, turns []rl.Recorded) (out []rl.Recorded) {
 	b, err := json.Marshal(turns)
 	if err == nil {
 		err = json.Unmarshal(b, &out)
@@ -46,6 +46,33 @@ func throughJSON(t interface{ Fatal(...any) }, turns []rl.Turn) (out []rl.Turn) 
 		t.Fatal(err)
 	}
 	return out
+}
+
+// recordedOf is what a journal has of finished turns.
+func recordedOf(turns []rl.Turn) (out []rl.Recorded) {
+	earned := 0.
+	for _, t := range turns {
+		out = append(out, rl.Recorded{Turn: t, Earned: earned})
+		earned = t.Reward
+	}
+	return out
+}
+
+// journalled collects what an episode records.
+func journalled(o *Options) *[]rl.Recorded {
+	var journal []rl.Recorded
+	o.Record = func(_ context.Context, r rl.Recorded) error {
+		journal = append(journal, r)
+		return nil
+	}
+	o.RecordResult = func(_ context.Context, turn, call int, r rl.CallResult) error {
+		if journal[turn].Results == nil {
+			journal[turn].Results = map[int]rl.CallResult{}
+		}
+		journal[turn].Results[call] = r
+		return nil
+	}
+	return &journal
 }
 
 // Wherever an episode was interrupted, it ends as the same bytes.
@@ -59,20 +86,16 @@ func TestResumedEpisodesAreTheSame(t *testing.T) {
 		o.Task = world.Task(rl.Train, rapid.IntRange(0, 1000).Draw(t, "task"))
 		o.Seed, o.MaxTurns = rapid.Uint64().Draw(t, "seed"), 12
 		p := client(scripted(wandering(world, o.Task)))
-		var journal []rl.Turn
-		o.Record = func(_ context.Context, turn rl.Turn) error {
-			journal = append(journal, turn)
-			return nil
-		}
+		journal := journalled(&o)
 		whole, err := Run(context.Background(), world.New(), p, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(journal) != len(whole.Turns) {
-			t.Fatalf("%d turns, %d recorded", len(whole.Turns), len(journal))
+		if len(*journal) != len(whole.Turns) {
+			t.Fatalf("%d turns, %d recorded", len(whole.Turns), len(*journal))
 		}
-		k := rapid.IntRange(0, len(journal)).Draw(t, "recorded")
-		o.Recorded, journal = throughJSON(t, journal[:k]), nil
+		k := rapid.IntRange(0, len(*journal)).Draw(t, "recorded")
+		o.Recorded, *journal = throughJSON(t, (*journal)[:k]), nil
 		again, err := Run(context.Background(), world.New(), p, o)
 		if err != nil {
 			t.Fatal(err)
@@ -80,8 +103,8 @@ func TestResumedEpisodesAreTheSame(t *testing.T) {
 		if a, b := rl.CanonicalJSON(whole), rl.CanonicalJSON(again); string(a) != string(b) {
 			t.Fatalf("%s\nis not\n%s", b, a)
 		}
-		if len(journal) != len(whole.Turns)-k {
-			t.Fatalf("%d turns were recorded anew", len(journal))
+		if len(*journal) != len(whole.Turns)-k {
+			t.Fatalf("%d turns were recorded anew", len(*journal))
 		}
 	})
 }
@@ -90,8 +113,9 @@ func TestResumedEpisodesAreTheSame(t *testing.T) {
 func TestResumedEpisodesSpanVersions(t *testing.T) {
 	p := client(scripted(inTurn(says("", "echo", `{"text":"x"}`), says("", "end", "{}"))))
 	o := options()
-	first := mustRun(t, onStage(echo), p, o)
-	o.Recorded, o.Version, o.Model = first.Turns[:1], "r@000001", "r@000001"
+	journal := journalled(&o)
+	mustRun(t, onStage(echo), p, o)
+	o.Recorded, o.Version, o.Model = (*journal)[:1], "r@000001", "r@000001"
 	if got := mustRun(t, onStage(echo), p, o); got.Policy != (rl.PolicySpan{First: "r@000000", Last: "r@000001"}) {
 		t.Errorf("%+v", got.Policy)
 	}
@@ -100,27 +124,33 @@ func TestResumedEpisodesSpanVersions(t *testing.T) {
 func TestDivergenceIsCorrupt(t *testing.T) {
 	p := client(scripted(inTurn(says("", "echo", `{"text":"x"}`), says("", "echo", `{"text":"y"}`), says("", "end", "{}"))))
 	o := options()
-	recorded := mustRun(t, onStage(echo), p, o).Turns
+	recorded := journalled(&o)
+	mustRun(t, onStage(echo), p, o)
 	for name, c := range map[string]struct {
 		env   *stage
 		spoil func(o *Options)
 		want  string
 	}{
-		"the environment says something else": {onStage(func(_ context.Context, call rl.ToolCall) (envs.Result, error) {
+		"the environment says something else": {onStage(func(_ context.Context, call envs.Call) (envs.Result, error) {
 			return envs.Result{Content: "z"}, nil
 		}), func(*Options) {}, "turn 1: the environment said "},
-		"the environment ends sooner": {onStage(func(_ context.Context, call rl.ToolCall) (envs.Result, error) {
+		"the environment ends sooner": {onStage(func(_ context.Context, call envs.Call) (envs.Result, error) {
 			return envs.Result{Content: "x", Done: true}, nil
 		}), func(*Options) {}, "turn 1: the episode ends with answered, but 3 turns were recorded"},
+		"the environment pays something else": {onStage(func(ctx context.Context, call envs.Call) (envs.Result, error) {
+			r, err := echo(ctx, call)
+			r.Reward++
+			return r, err
+		}), func(*Options) {}, "turn 1: the turn before earned 0.5, and now earns 1.5"},
 		"fewer turns are allowed":    {onStage(echo), func(o *Options) { o.MaxTurns = 2 }, "turn 2: the episode ends with max_turns"},
 		"tokens that were not there": {onStage(echo), func(o *Options) { o.Recorded[1].Action.Kept += 1000 }, "turn 1: the action keeps 10"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options()
-			o.Recorded = throughJSON(t, recorded)
+			o.Recorded = throughJSON(t, *recorded)
 			c.spoil(&o)
 			_, err := Run(t.Context(), c.env, p, o)
-			if rl.KindOf(err) != rl.Corrupt || !strings.Contains(err.Error(), "journal of r/1/train-1/0: "+c.want) {
+			if rl.KindOf(err) != rl.Corrupt || !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "journal of r/1/train-1/0: "+c.want) {
 				t.Error(err)
 			}
 		})
@@ -131,7 +161,7 @@ func TestDivergenceIsCorrupt(t *testing.T) {
 func TestNothingIsDoneBeforeItIsRecorded(t *testing.T) {
 	env, o := onStage(echo), options()
 	full := rl.Errorf(rl.Unavailable, "store", "disk full")
-	o.Record = func(context.Context, rl.Turn) error { return full }
+	o.Record = func(context.Context, rl.Recorded) error { return full }
 	if _, err := Run(t.Context(), env, client(scripted(inTurn(says("", "end", "{}")))), o); !errors.Is(err, full) || len(env.calls) != 0 {
 		t.Errorf("%v, %d calls", err, len(env.calls))
 	}

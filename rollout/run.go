@@ -26,18 +26,22 @@ type Options struct {
 	TurnTimeout time.Duration
 	Seed        uint64 // turn t samples with rl.Seed(Seed, "turn", t)
 	// Recorded are the first turns of this episode, from an earlier attempt: they are replayed, not sampled again.
-	Recorded []rl.Turn
+	Recorded []rl.Recorded
 	// Record commits a turn before its action is executed; its Reward is not known yet. It is not called for
 	// Recorded turns. Nil: nothing is committed.
-	Record func(context.Context, rl.Turn) error
+	Record func(context.Context, rl.Recorded) error
+	// RecordResult commits what a call with an effect outside the episode gave, before anything else is done. Nil:
+	// nothing is committed.
+	RecordResult func(ctx context.Context, turn, call int, r rl.CallResult) error
 }
 
 // Run plays one episode and returns its record. It takes one of the policy client's places for a live episode, and
 // resets env; closing env is the caller's.
 //
 // Errors are *rl.Error: the policy's (see policy.Client.Act), the environment's (At "environment NAME"), Record's,
-// and Corrupt when the replay of Recorded diverges from it, naming the turn; then the recorded turns are of no use
-// and the episode is to be run without them. When ctx ends, the error is its own.
+// Corrupt with ErrDiverged when the replay of Recorded diverges from it, naming the turn: then the recorded turns are of
+// no use and the episode is to be run without them, if it is Repeatable; and Conflict with ErrUncertain. When ctx ends,
+// the error is its own.
 func Run(ctx context.Context, env envs.Env, p *policy.Client, o Options) (*rl.Trajectory, error) {
 	release, err := p.Acquire(ctx)
 	if err != nil {

@@ -129,7 +129,7 @@ func TestRunStops(t *testing.T) {
 			env := onStage(echo)
 			env.spec.TextEnds, env.spec.NoCall = c.textEnds, c.noCall
 			if c.textEnds {
-				env.step = func(_ context.Context, call rl.ToolCall) (envs.Result, error) {
+				env.step = func(_ context.Context, call envs.Call) (envs.Result, error) {
 					if call.Name != envs.FinalText || string(call.Arguments) != `"42"` {
 						t.Errorf("the text comes as %+v", call)
 					}

@@ -120,12 +120,12 @@ func options() Options {
 type stage struct {
 	spec  envs.Spec
 	reset func(context.Context) error
-	step  func(context.Context, rl.ToolCall) (envs.Result, error)
-	calls []rl.ToolCall
+	step  func(context.Context, envs.Call) (envs.Result, error)
+	calls []envs.Call
 }
 
 // onStage has the tools echo{text} and end{}.
-func onStage(step func(context.Context, rl.ToolCall) (envs.Result, error)) *stage {
+func onStage(step func(context.Context, envs.Call) (envs.Result, error)) *stage {
 	text := `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}`
 	return &stage{step: step, spec: envs.Spec{Tools: []envs.Tool{
 		{Tool: rl.Tool{Name: "echo", Parameters: json.RawMessage(text)}},
@@ -134,7 +134,7 @@ func onStage(step func(context.Context, rl.ToolCall) (envs.Result, error)) *stag
 }
 
 // echo is the plain stage: echo says its text and earns .5, end ends.
-func echo(_ context.Context, call rl.ToolCall) (envs.Result, error) {
+func echo(_ context.Context, call envs.Call) (envs.Result, error) {
 	if call.Name == "end" {
 		return envs.Result{Content: "the end", Done: true}, nil
 	}
@@ -153,7 +153,7 @@ func (s *stage) Reset(ctx context.Context, _ rl.Task) (rl.Observation, error) {
 	return rl.Observation{Messages: []rl.Message{{Role: rl.User, Content: "go"}}}, nil
 }
 
-func (s *stage) Step(ctx context.Context, call rl.ToolCall) (envs.Result, error) {
+func (s *stage) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
 	s.calls = append(s.calls, call)
 	return s.step(ctx, call)
 }

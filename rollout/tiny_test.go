@@ -93,7 +93,7 @@ func TestEmbeddedEpisodes(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range episodes {
 		o := embeddedOptions(world, i)
-		o.Recorded = throughJSON(t, first[i].Turns[:rng.IntN(1+len(first[i].Turns))])
+		o.Recorded = throughJSON(t, recordedOf(first[i].Turns)[:rng.IntN(1+len(first[i].Turns))])
 		wg.Go(func() {
 			again, err := Run(t.Context(), world.New(), p, o)
 			if err != nil || string(rl.CanonicalJSON(again)) != string(rl.CanonicalJSON(first[i])) {

@@ -23,18 +23,15 @@ type episode struct {
 	messages []rl.Message   // the whole conversation, seen included
 	actions  [][]int32      // sampled token ids of its assistant messages
 	sequence []int32        // prompt and action of the last turn
+	recalled bool           // a result of the turn at hand is the journal's
+	clear    bool           // no further call of the turn at hand was begun by an earlier attempt
 }
 
 // play takes turns until something ends the episode. live is ctx with the episode's deadline.
 func (e *episode) play(ctx, live context.Context) (rl.StopReason, error) {
-	first, err := e.env.Reset(live, e.Task)
-	if err != nil {
-		return "", e.envError(err)
+	if err := e.begin(live); err != nil {
+		return "", err
 	}
-	if e.spec.System != "" {
-		first.Messages = append([]rl.Message{{Role: rl.System, Content: e.spec.System}}, first.Messages...)
-	}
-	e.see(first)
 	stop, err := rl.MaxTurns, error(nil)
 	for len(e.turns) < e.MaxTurns {
 		if stop, err = e.turn(ctx, live); stop != "" || err != nil {
@@ -46,6 +43,22 @@ func (e *episode) play(ctx, live context.Context) (rl.StopReason, error) {
 		return "", e.diverged("the episode ends with %s, but %d turns were recorded", stop, len(e.Recorded))
 	}
 	return stop, err
+}
+
+// begin puts the environment where the record has its newest snapshot, or at the task's start.
+func (e *episode) begin(live context.Context) error {
+	if ok, err := e.restore(live); ok || err != nil {
+		return err
+	}
+	first, err := e.env.Reset(live, e.Task)
+	if err != nil {
+		return e.envError(err)
+	}
+	if e.spec.System != "" {
+		first.Messages = append([]rl.Message{{Role: rl.System, Content: e.spec.System}}, first.Messages...)
+	}
+	e.see(first)
+	return nil
 }
 
 // see makes an observation the latest.
@@ -60,17 +73,34 @@ func (e *episode) turn(ctx, live context.Context) (rl.StopReason, error) {
 	if stop != "" || err != nil {
 		return stop, err
 	}
-	e.turns = append(e.turns, rl.Turn{Observation: e.seen, Action: action})
-	e.messages = append(e.messages, action.Message)
-	e.actions = append(e.actions, action.Tokens)
-	e.sequence = rl.Sequence(e.sequence, action)
-	o, reward, stop, err := e.execute(live, action.Message)
+	e.take(action)
+	e.recalled = false
+	o, reward, stop, err := e.execute(ctx, live, action.Message)
 	if err != nil {
 		return "", err
+	}
+	if e.recalled {
+		reward = e.past().Earned
 	}
 	e.turns[len(e.turns)-1].Reward = reward
 	e.see(o)
 	return stop, nil
+}
+
+// take makes an action the latest.
+func (e *episode) take(a rl.Action) {
+	e.turns = append(e.turns, rl.Turn{Observation: e.seen, Action: a})
+	e.messages = append(e.messages, a.Message)
+	e.actions = append(e.actions, a.Tokens)
+	e.sequence = rl.Sequence(e.sequence, a)
+}
+
+// earned is the reward of the latest turn.
+func (e *episode) earned() float64 {
+	if n := len(e.turns); n > 0 {
+		return e.turns[n-1].Reward
+	}
+	return 0
 }
 
 // action is the recorded one, or a new one, committed.
@@ -87,10 +117,31 @@ func (e *episode) action(ctx, live context.Context) (rl.Action, rl.StopReason, e
 		return a, rl.Timeout, nil
 	case err == nil && e.Record != nil:
 		// Not under the episode's deadline: a commit is not cut off half-way.
-		err = e.Record(ctx, rl.Turn{Observation: e.seen, Action: a})
+		err = e.record(ctx, a)
 	}
 	return a, "", err
 }
+
+// record commits the action of a new turn.
+func (e *episode) record(ctx context.Context, a rl.Action) error {
+	r := rl.Recorded{Turn: rl.Turn{Observation: e.seen, Action: a}, Earned: e.earned()}
+	if n := len(e.turns); n > 0 && n%snapshotEvery == 0 {
+		snapshot, err := e.env.Snapshot(ctx)
+		if err != nil && !errors.Is(err, envs.ErrNoSnapshot) {
+			return e.envError(err)
+		}
+		if len(snapshot) <= snapshotLimit {
+			r.Snapshot = snapshot
+		}
+	}
+	return e.Record(ctx, r)
+}
+
+// A snapshot is recorded with every so many turns, unless it is longer than this, in bytes: then the turns are replayed.
+const (
+	snapshotEvery = 8
+	snapshotLimit = 256 << 10
+)
 
 // sample asks the policy for the next action.
 func (e *episode) sample(live context.Context) (rl.Action, error) {

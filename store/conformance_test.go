@@ -30,6 +30,8 @@ func TestConformance(t *testing.T) {
 		{"restore", restore},
 		{"restore, nothing left", restoreNothing},
 		{"republish a damaged manifest", republish},
+		{"journal", journal},
+		{"damaged segment", damagedSegment},
 		{"trajectories", trajectories},
 		{"verify", verify},
 	}

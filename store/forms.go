@@ -1,8 +1,6 @@
 package store
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -25,7 +23,8 @@ var forms = []struct {
 	{"updates/*/summary.json", summaryForm},
 	{"evals/*/evaluation.json", evaluationForm},
 	{"*/*/tasks.json", tasksForm},
-	{"updates/*/journal/*.jsonl", linesForm},
+	{"updates/*/journal/*.jsonl", segmentForm},
+	{"evals/*/journal/*.jsonl", segmentForm},
 }
 
 func configForm(v *verification, key string, body []byte) error {
@@ -122,14 +121,9 @@ func tasksForm(_ *verification, key string, body []byte) error {
 	return err
 }
 
-func linesForm(_ *verification, key string, body []byte) error {
-	n := 0
-	for line := range bytes.Lines(body) {
-		if n++; !json.Valid(line) {
-			return rl.Errorf(rl.Corrupt, at(key), "line %d is not JSON", n)
-		}
-	}
-	return nil
+func segmentForm(_ *verification, key string, body []byte) error {
+	_, err := DecodeSegment(key, body)
+	return err
 }
 
 func checkSchema(key, is, want string) error {

@@ -30,11 +30,6 @@ func TasksKey(run rl.RunID, n rl.UpdateNumber) string { return UpdatePrefix(run,
 // JournalPrefix is where the turns of an update's episodes are written down as they happen.
 func JournalPrefix(run rl.RunID, n rl.UpdateNumber) string { return UpdatePrefix(run, n) + "journal/" }
 
-// JournalKey is one segment of one writer's journal.
-func JournalKey(run rl.RunID, n rl.UpdateNumber, writer string, seq int) string {
-	return fmt.Sprintf("%s%s-%08d.jsonl", JournalPrefix(run, n), url.PathEscape(writer), seq)
-}
-
 // GroupPrefix is where the records of one group lie.
 func GroupPrefix(run rl.RunID, n rl.UpdateNumber, task rl.TaskID) string {
 	return fmt.Sprintf("%sgroups/%s/", UpdatePrefix(run, n), url.PathEscape(string(task)))
@@ -97,6 +92,11 @@ func EvaluationPrefix(run rl.RunID, n rl.UpdateNumber, hash string) string {
 // EvaluationTasksKey is the tasks that an evaluation plays.
 func EvaluationTasksKey(run rl.RunID, n rl.UpdateNumber, hash string) string {
 	return EvaluationPrefix(run, n, hash) + "tasks.json"
+}
+
+// EvaluationJournalPrefix is where the turns of an evaluation's episodes are written down as they happen.
+func EvaluationJournalPrefix(run rl.RunID, n rl.UpdateNumber, hash string) string {
+	return EvaluationPrefix(run, n, hash) + "journal/"
 }
 
 // EvaluationKey is an evaluation's result.

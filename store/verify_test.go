@@ -32,7 +32,7 @@ func wholeRun(t testing.TB, s *store.Store, run rl.RunID) (refs []rl.Ref, job st
 	ledger := rl.Ledger{Schema: rl.LedgerSchema, Run: run, Update: 1, Asked: 1, Trained: 1, Slots: []rl.Slot{{Task: task.ID, Samples: 1}}}
 	ledger.Balance()
 	put(store.LedgerKey(run, 1), ledger)
-	must[rl.Ref](t)(s.PutNew(ctx, store.JournalKey(run, 1, "writer", 1), []byte("{}\n{}\n")))
+	is(t, s.Journal(store.JournalPrefix(run, 1)).Append(ctx, rl.Entry{Member: rl.Member{Task: task.ID}, Turn: &rl.Recorded{}}), "")
 	refs = publish(t, s, run, 2)
 	is(t, s.MovePointer(ctx, run, store.Best, refs[1], false), "")
 	spec := rl.UpdateSpec{Schema: rl.UpdateSpecSchema, Run: run, Update: 1, Config: config, Base: &refs[0], Batch: &batch, TrainedTokens: 3}
@@ -86,7 +86,7 @@ func verify(t *testing.T, s *store.Store) {
 		{store.ScoresKey(run, 1, "train-1"), `{"schema":"longhaul/scores/1","task":"train-2"}`, "scores.json: it is the scores of task"},
 		{store.BatchKey(run, 1), "x", "runs/a/updates/00000001/batch.safetensors: "},
 		{store.LedgerKey(run, 1), `{"schema":"longhaul/ledger/1","asked":2}`, "ledger.json: it does not balance"},
-		{store.JournalKey(run, 1, "writer", 1), "{}\n{", "line 2 is not JSON"},
+		{segments(t, s, run)[0], "{}\n{", ".jsonl: its schema is"},
 		{store.SummaryKey(run, 1), `{"schema":"?"}`, "summary.json: its schema is"},
 		{store.EvaluationKey(run, 1, "h"), "[]", "evaluation.json: "},
 		{store.JobSpecKey(job), `{"run":"a"}`, "spec.json: its sha256 is"},

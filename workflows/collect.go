@@ -31,6 +31,7 @@ type CollectOut struct {
 	Scored         int     `json:"scored"`
 	Turns          int     `json:"turns"`
 	Tokens         int     `json:"tokens"`
+	Again          int     `json:"again,omitempty"` // episodes begun anew (see activities.RunTrajectoryOut)
 	RolloutSeconds float64 `json:"rollout_seconds"`
 	JudgeSeconds   float64 `json:"judge_seconds"`
 }
@@ -82,6 +83,7 @@ func (c *collect) group(ctx workflow.Context, g int) error {
 		c.out.Episodes += out.Episodes
 		c.out.Turns += out.Turns
 		c.out.Tokens += out.Tokens
+		c.out.Again += out.Again
 	}
 	c.played = workflow.Now(ctx)
 	var judged activities.JudgeGroupOut

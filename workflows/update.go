@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"slices"
 
 	"go.temporal.io/sdk/workflow"
@@ -51,6 +52,9 @@ func (t *train) gather(ctx workflow.Context, job *activities.UpdatePolicyIn, s *
 		return err
 	}
 	s.Seconds.Rollout, s.Seconds.Judge = got.RolloutSeconds, got.JudgeSeconds
+	if got.Again > 0 {
+		t.tell(ctx, "begun_again", fmt.Sprintf("%d episodes were begun anew: after an interruption their environment did not say again what it had said", got.Again))
+	}
 	var batch activities.ComputeAdvantagesOut
 	in := activities.ComputeAdvantagesIn{Stage: t.at(t.Next), Tasks: sampled.Tasks, Current: t.Current}
 	if err := t.do(ctx, bookkeeping(ctx), stages.ComputeAdvantages, in, &batch, &s.Seconds.Advantage); err != nil {
@@ -82,6 +86,7 @@ func (t *train) collect(ctx workflow.Context, sampled activities.SampleGroupOut)
 		if err := f.Get(ctx, &out); err != nil {
 			return all, err
 		}
+		all.Again += out.Again
 		all.RolloutSeconds = max(all.RolloutSeconds, out.RolloutSeconds)
 		all.JudgeSeconds = max(all.JudgeSeconds, out.JudgeSeconds)
 	}

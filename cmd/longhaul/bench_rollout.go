@@ -150,7 +150,7 @@ func bareEpisode(ctx context.Context, c *openai.Client, world envs.World, task r
 		action := r.Choices[0].Message
 		messages = append(messages, action)
 		for _, call := range action.ToolCalls {
-			result, err := env.Step(ctx, rl.ToolCall{Name: call.Function.Name, Arguments: json.RawMessage(call.Function.Arguments)})
+			result, err := env.Step(ctx, envs.Call{ToolCall: rl.ToolCall{Name: call.Function.Name, Arguments: json.RawMessage(call.Function.Arguments)}})
 			if err != nil {
 				return err
 			}
