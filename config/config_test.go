@@ -64,6 +64,8 @@ func TestProblems(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
 		{"unknown key", head + "group: {sise: 8}", `run.yaml:3:9: found the unknown key "sise" in group, expected size, per_update, per_activity, quorum or max_staleness (did you mean size?)`},
 		{"unknown key that belongs elsewhere", head + "kl_stop: 1", `run.yaml:3:1: found the unknown key "kl_stop" at the top, expected name, env, policy, warm_up, sampling, group, reward, advantage, loss, update, updates, eval, guard, checkpoints or store (did you mean update.kl_stop?)`},
+		{"of two names as near, the one that lacks a letter", head + "updats: 1", `run.yaml:3:1: found the unknown key "updats" at the top, expected name, env, policy, warm_up, sampling, group, reward, advantage, loss, update, updates, eval, guard, checkpoints or store (did you mean updates?)`},
+		{"a long name is no key", "name: orders20261130withlargerbatchesandlowerlearningrateandeverythingelse\nenv: {use: orders}", `run.yaml:1:7: name: found a text of 68 characters that may be a key (not repeated here), expected 1 to 63 of a-z 0-9 . _ - that start with a letter or a digit`},
 		{"repeated key", head + "name: b", `run.yaml:3:1: name: found the key again, first in line 1, expected each key once`},
 		{"repeated key below", head + "group:\n  size: 4\n  size: 4", `run.yaml:5:3: group.size: found the key again, first in line 4, expected each key once`},
 		{"text for a number", head + "updates: many", `run.yaml:3:10: updates: found the text "many", expected a whole number from 0 to 999999`},

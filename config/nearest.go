@@ -8,13 +8,26 @@ func nearest(word string, names []string) string {
 	if len(word) > 64 {
 		return ""
 	}
-	best, at := "", 1+max(1, len(word)/3)
+	best, at, kept := "", 1+max(1, len(word)/3), 0
 	for _, n := range names {
-		if d := distance(word, strings.ToLower(n)); d < at {
-			best, at = n, d
+		d, k := distance(word, strings.ToLower(n)), ends(word, strings.ToLower(n))
+		if d < at || d == at && best != "" && k > kept {
+			best, at, kept = n, d, k
 		}
 	}
 	return best
+}
+
+// ends counts the letters that two words share at their beginnings and at their ends: of names that are equally far,
+// the one that a letter is missing from is meant, not the one that another letter stands in (updats is updates).
+func ends(a, b string) (n int) {
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	for i := 1; n < min(len(a), len(b)) && a[len(a)-i] == b[len(b)-i]; i++ {
+		n++
+	}
+	return n
 }
 
 // distance counts the insertions, deletions, replacements and swaps of neighbours between two words (optimal string

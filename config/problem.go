@@ -75,7 +75,7 @@ func counted(n int, noun string) string {
 // quoted is a text of the file for a message: short, printable, and hidden when it may be a credential.
 func quoted(s string) string {
 	if secret(s) {
-		return "a text that looks like a key (not repeated here)"
+		return fmt.Sprintf("a text of %s that may be a key (not repeated here)", counted(utf8.RuneCountInString(s), "character"))
 	}
 	return strconv.Quote(short(s))
 }

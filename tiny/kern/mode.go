@@ -45,7 +45,7 @@ func start(forced string) {
 		forced = best
 	}
 	if err := SetMode(forced); err != nil {
-		refusedEnv = fmt.Errorf("%s: %w; using %s", Variable, err, best)
+		refusedEnv = fmt.Errorf("%s: %w", Variable, err)
 		current, active = best, names[best]
 	}
 }
@@ -54,7 +54,8 @@ func start(forced string) {
 func Modes() []string { return append(detect(), Portable) }
 
 // Mode is the instruction set in use. The error says why LONGHAUL_KERNEL could not be followed, when it was
-// set to a name that is unknown or does not run here; the fastest set is in use then, with the same results.
+// set to a name that is unknown or does not run here; the fastest set is in use then, with the same results, for
+// callers that go on. longhaul's commands do not: they refuse the setting.
 func Mode() (string, error) { return current, refusedEnv }
 
 // SetMode chooses an instruction set by name. It must not run beside Gemm or Exp. It fails, and changes
