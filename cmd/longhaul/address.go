@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"strconv"
 	"strings"
 
 	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
 )
 
 // address is what a person points `show` at. Training lies under RUN/UPDATE/TASK/MEMBER, evaluations under
@@ -17,13 +19,14 @@ type address struct {
 	member int
 
 	version    rl.Version // of an evaluation; else empty
+	pointer    string     // latest or best, instead of a version until resolve
 	evaluation string
 	play       string // greedy or sampled
 }
 
 func parseAddress(s string) (a address, err error) {
 	parts := strings.Split(strings.TrimSuffix(s, "/"), "/")
-	wrong := usagef("%q is neither RUN[/UPDATE[/TASK[/MEMBER]]] nor RUN@VERSION[/EVALUATION[/TASK[/greedy|sampled]]]; `longhaul runs` lists the runs", s)
+	wrong := usagef("%q is neither RUN[/UPDATE[/TASK[/MEMBER]]] nor RUN@VERSION[/EVALUATION[/TASK[/greedy|sampled]]] (a VERSION is a number, latest or best); `longhaul runs` lists the runs", s)
 	if len(parts) > 4 || strings.Contains(s, "//") {
 		return a, wrong
 	}
@@ -45,18 +48,32 @@ func parseAddress(s string) (a address, err error) {
 }
 
 func (a address) evaluated(parts []string, wrong error) (address, error) {
-	// Any spelling of the number will do: orders-1@40 is orders-1@000040.
-	run, n, err := rl.Version(parts[0]).Parse()
-	if err != nil {
-		return a, wrong
+	if run, pointer, ok := pointerNamed(parts[0]); ok {
+		a.run, a.pointer = run, pointer
+	} else {
+		// Any spelling of the number will do: orders-1@40 is orders-1@000040.
+		run, n, err := rl.Version(parts[0]).Parse()
+		if err != nil {
+			return a, wrong
+		}
+		a.run, a.update, a.version = run, n, rl.VersionOf(run, n)
 	}
-	a.run, a.update, a.version = run, n, rl.VersionOf(run, n)
 	parts = append(parts, []string{"", "-", "-", "greedy"}[len(parts):]...)
 	a.evaluation, a.task, a.play = parts[1], rl.TaskID(parts[2]), parts[3]
 	if a.evaluation == "" || a.task == "" || a.play != "greedy" && a.play != "sampled" {
 		return a, wrong
 	}
 	return a, nil
+}
+
+// resolve looks up the version that a pointer names now.
+func (a address) resolve(ctx context.Context, st *store.Store) (address, error) {
+	if a.pointer == "" {
+		return a, nil
+	}
+	n, err := pointedAt(ctx, st, a.run, a.pointer)
+	a.update, a.version, a.pointer = n, rl.VersionOf(a.run, n), ""
+	return a, err
 }
 
 // index reads a number as the commands print it, or padded as in the store's keys.

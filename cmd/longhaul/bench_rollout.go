@@ -49,7 +49,7 @@ func benchRollout(ctx context.Context, a *app) (b benchmark, err error) {
 		}
 		return a.getenv(name)
 	}}
-	h, err := inside.host(ctx, want{}, false)
+	h, err := inside.host(ctx, want{Make: true}, false)
 	if err != nil {
 		return b, err
 	}

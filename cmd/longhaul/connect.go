@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -23,6 +24,8 @@ type want struct {
 	// UI is set by commands that work on runs: Temporal's web pages too, where Temporal is started here. A process
 	// that holds the data directory only to look is waited for.
 	UI bool
+	// Make makes the data directory where it is missing. Commands that look leave nothing behind.
+	Make bool
 }
 
 // conn is what a command works with.
@@ -51,6 +54,14 @@ func (a *app) connect(ctx context.Context, w want) (c *conn, err error) {
 			c.Close()
 		}
 	}()
+	if c.URI != "" { // a wrong address is said before anything is started
+		if c.Store, err = store.Open(ctx, c.URI, c.options); err != nil && w.Store == "" {
+			err = fmt.Errorf("LONGHAUL_STORE: %w", err)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
 	if external := a.externalTemporal(); external {
 		if err := c.dialOutside(a); err != nil {
 			return c, err
@@ -61,7 +72,9 @@ func (a *app) connect(ctx context.Context, w want) (c *conn, err error) {
 			return c, err
 		}
 	}
-	c.Store, err = store.Open(ctx, c.URI, c.options)
+	if c.Store == nil {
+		c.Store, err = store.Open(ctx, c.URI, c.options)
+	}
 	return c, err
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -45,7 +44,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		GroupID: groupSetUp,
 		Short:   "Try every connection and say what is wrong and how to mend it",
 		Long: "Tries the data directory, the store, Temporal and, with -f, everything else that a run.yaml needs: its names and numbers,\n" +
-			"its environment and its policy. Exits with 1 when something a run needs does not work.",
+			"its environment and its policy. When something does not work it exits as train would: 2 for a wrong setting or\n" +
+			"configuration, 1 for what does not answer.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := a.doctor(cmd.Context(), file)
 			if err := cmd.Context().Err(); err != nil {
@@ -62,11 +62,15 @@ func (a *app) doctorCommand() *cobra.Command {
 func (a *app) doctor(ctx context.Context, file string) (d diagnosis) {
 	cfg := rl.Config{}
 	add := func(checks ...check) { d.Checks = append(d.Checks, checks...) }
-	add(checkKernel())
+	add(a.checkKernel())
 	if file != "" {
 		var err error
 		cfg, err = readConfig(file)
-		add(verdict(file, "every key is known, every value allowed", "mend the lines named; `longhaul schema` has all keys", err))
+		mend := "" // the error says it
+		if _, lines := errors.AsType[config.Problems](err); lines {
+			mend = "mend the lines named; `longhaul schema` has all keys"
+		}
+		add(verdict(file, "every key is known, every value allowed", mend, err))
 		if err != nil {
 			cfg = rl.Config{}
 		}
@@ -105,16 +109,18 @@ func (a *app) diagnosed(d diagnosis) error {
 		}
 	}
 	var bad []string
+	var kind rl.Kind // of the first failure, which is the one that train would end with
 	for _, c := range d.Checks {
-		if _, wrong := errors.AsType[config.Problems](c.failed); wrong {
-			return usagef("%s is wrong", c.Name) // a config is 2, as everywhere; what does not answer is 1
+		if c.State != failing {
+			continue
 		}
-		if c.State == failing {
-			bad = append(bad, c.Name)
+		if len(bad) == 0 {
+			kind = rl.KindOf(c.failed)
 		}
+		bad = append(bad, c.Name)
 	}
 	if d.OK {
 		return nil
 	}
-	return fmt.Errorf("failed: %s", strings.Join(bad, ", "))
+	return &rl.Error{Kind: kind, At: "failed", Err: errors.New(strings.Join(bad, ", "))}
 }

@@ -13,10 +13,24 @@ import (
 	"github.com/longhaul-rl/longhaul/tiny/kern"
 )
 
-// checkKernel says which instructions the embedded policy uses.
-func checkKernel() check {
+// checkKernel says what the embedded policy computes with.
+func (a *app) checkKernel() check {
+	const name = "embedded policy"
+	mode, err := kernel()
+	if err != nil {
+		return verdict(name, "", "unset "+kern.Variable, err)
+	}
+	threads, err := a.threads()
+	return verdict(name, fmt.Sprintf("it computes with %s, threads: %d", mode, threads), "unset LONGHAUL_THREADS, or give it a number", err)
+}
+
+// kernel is the instruction set in use. The error is Invalid, for a LONGHAUL_KERNEL that cannot be followed.
+func kernel() (string, error) {
 	mode, err := kern.Mode()
-	return verdict("embedded policy", "it computes with "+mode, "unset "+kern.Variable, err)
+	if err != nil {
+		return "", rl.Errorf(rl.Invalid, "environment", "%w", err)
+	}
+	return mode, nil
 }
 
 // roomWanted is the free space below which doctor warns: a few runs of the demo.

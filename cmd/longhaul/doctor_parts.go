@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,15 +20,37 @@ import (
 // checkParts tries the store and Temporal, wherever they are. Embedded parts that nobody runs are started for it.
 func (a *app) checkParts(ctx context.Context, uri string) []check {
 	w := want{Temporal: true, Store: uri}
-	c, err := a.connect(ctx, w)
-	if rl.KindOf(err) == rl.NotFound && c.URI == "" {
-		return []check{{Name: "store and Temporal", State: fine, Found: "embedded; they are made with the data directory"}}
+	if _, err := os.Stat(a.data); errors.Is(err, os.ErrNotExist) {
+		return a.checkOutside(ctx, w)
 	}
+	c, err := a.connect(ctx, w)
 	if err != nil {
 		return []check{verdict("store and Temporal", "", "check TEMPORAL_ADDRESS, LONGHAUL_STORE and --data", err)}
 	}
 	defer c.Close()
 	return slices.Concat(a.checkStore(ctx, c), a.checkTemporal(ctx, c))
+}
+
+// checkOutside tries what is not embedded, where there is no data directory yet.
+func (a *app) checkOutside(ctx context.Context, w want) (checks []check) {
+	const later = "embedded; made with the data directory"
+	if a.storeURI(w) == "" {
+		checks = append(checks, check{Name: "store", State: fine, Found: later})
+	} else if c, err := a.connect(ctx, want{Store: w.Store}); err != nil {
+		checks = append(checks, verdict("store", "", "check the AWS environment, LONGHAUL_STORE and run.yaml's store", err))
+	} else {
+		checks = append(checks, a.checkStore(ctx, c)...)
+		c.Close()
+	}
+	if !a.externalTemporal() {
+		return append(checks, check{Name: "Temporal", State: fine, Found: later})
+	}
+	c := &conn{}
+	if err := c.dialOutside(a); err != nil {
+		return append(checks, verdict("Temporal", "", "check TEMPORAL_ADDRESS and the rest of Temporal's environment", err))
+	}
+	defer c.Close()
+	return append(checks, a.checkTemporal(ctx, c)...)
 }
 
 func (a *app) checkStore(ctx context.Context, c *conn) []check {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +19,7 @@ func (a *app) evalCommand() *cobra.Command {
 	c := a.jsonFlag(&cobra.Command{
 		Use: "eval RUN[@VERSION] [--tasks FILE]", Short: "Play held-out tasks with a version: success with its 95 % interval", GroupID: groupLook, Args: cobra.ExactArgs(1),
 		Long: "eval plays the run's held-out tasks (eval.tasks), greedily and by sampling, with the newest version or the one named:\n" +
-			"orders-1, orders-1@12, orders-1@000012. With --tasks it plays the held-out tasks that FILE lists, one index a line.\n" +
+			"orders-1, orders-1@12, orders-1@best. With --tasks it plays the held-out tasks that FILE lists, one index a line.\n" +
 			"The result is kept: asked again, it is only read.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := a.host(cmd.Context(), want{}, true)
@@ -73,29 +72,4 @@ func (a *app) evaluate(ctx context.Context, c *conn, name, file string) (rl.Eval
 		return e, fmt.Errorf("evaluating %s: %w", version, err)
 	}
 	return store.GetJSON[rl.Evaluation](ctx, c.Store, out.Evaluation)
-}
-
-// versionNamed reads RUN, RUN@12 or RUN@000012. Without a number it is the newest checkpoint.
-func versionNamed(ctx context.Context, c *conn, name string) (rl.RunID, rl.UpdateNumber, error) {
-	if !strings.Contains(name, "@") {
-		ref, err := c.Store.Pointer(ctx, rl.RunID(name), store.Latest)
-		if rl.KindOf(err) == rl.NotFound {
-			return "", 0, rl.Errorf(rl.NotFound, "run "+name, "it has no checkpoint; `longhaul runs` lists the runs")
-		}
-		if err != nil {
-			return "", 0, err
-		}
-		ckpt, err := c.Store.Checkpoint(ctx, ref)
-		return rl.RunID(name), ckpt.Update, err
-	}
-	run, n, err := rl.Version(name).Parse()
-	if err != nil {
-		return "", 0, err
-	}
-	if _, _, err := c.Store.FindCheckpoint(ctx, run, n); rl.KindOf(err) == rl.NotFound {
-		return "", 0, rl.Errorf(rl.NotFound, "version "+name, "there is no such checkpoint")
-	} else if err != nil {
-		return "", 0, err
-	}
-	return run, n, nil
 }

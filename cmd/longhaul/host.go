@@ -17,7 +17,6 @@ import (
 	"github.com/longhaul-rl/longhaul/infra/dev"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
-	"github.com/longhaul-rl/longhaul/tiny/kern"
 	"github.com/longhaul-rl/longhaul/workers"
 	"github.com/longhaul-rl/longhaul/workflows"
 )
@@ -35,7 +34,7 @@ type host struct {
 // works and this one follows. With leave it also leaves the work to others where Temporal is outside.
 func (a *app) host(ctx context.Context, w want, leave bool) (h *host, err error) {
 	w.Temporal, w.UI = true, true
-	if !a.externalTemporal() || a.storeURI(w) == "" {
+	if w.Make && (!a.externalTemporal() || a.storeURI(w) == "") {
 		if err := os.MkdirAll(a.data, 0o700); err != nil {
 			return nil, err
 		}
@@ -92,8 +91,8 @@ func (h *host) start(ctx context.Context, a *app, queues []string) (*activities.
 		debug.SetGCPercent(400) // short-lived messages by the million; the live heap is small
 		debug.SetMemoryLimit(memoryLimit())
 	}
-	if _, err := kern.Mode(); err != nil {
-		return nil, rl.Errorf(rl.Invalid, "environment", "%w", err)
+	if _, err := kernel(); err != nil {
+		return nil, err
 	}
 	if err := workers.Prepare(ctx, h.Temporal, h.Namespace); err != nil {
 		return nil, err

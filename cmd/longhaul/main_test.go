@@ -190,6 +190,8 @@ func TestParseAddress(t *testing.T) {
 		"orders-1/12/train-17":                {run: "orders-1", depth: 2, update: 12, task: "train-17"},
 		"orders-1/12/train-17/3":              {run: "orders-1", depth: 3, update: 12, task: "train-17", member: 3},
 		"orders-1@40":                         {run: "orders-1", update: 40, version: "orders-1@000040", evaluation: "-", task: "-", play: "greedy"},
+		"orders-1@best":                       {run: "orders-1", pointer: "best", evaluation: "-", task: "-", play: "greedy"},
+		"orders-1@latest/ab12":                {run: "orders-1", depth: 1, pointer: "latest", evaluation: "ab12", task: "-", play: "greedy"},
 		"orders-1@000040/ab12":                {run: "orders-1", depth: 1, update: 40, version: "orders-1@000040", evaluation: "ab12", task: "-", play: "greedy"},
 		"orders-1@000040/ab12/eval-7/sampled": {run: "orders-1", depth: 3, update: 40, version: "orders-1@000040", evaluation: "ab12", task: "eval-7", play: "sampled"},
 	} {
@@ -197,7 +199,7 @@ func TestParseAddress(t *testing.T) {
 			t.Errorf("parseAddress(%q) = %+v, %v; want %+v", in, got, err, want)
 		}
 	}
-	for _, in := range []string{"", "/", "Orders", "a/b", "a/-1", "a/+1", "a/1/", "a//1", "a/1/t/x", "a/1/t/1/1", "a@", "a@x", "a@-1", "a@1/k/t/loud", "a@1//t", "a/99999999999", "a/1/t/"} {
+	for _, in := range []string{"", "/", "Orders", "a/b", "a/-1", "a/+1", "a/1/", "a//1", "a/1/t/x", "a/1/t/1/1", "a@", "a@x", "a@-1", "a@worst", "A@best", "a@1/k/t/loud", "a@1//t", "a/99999999999", "a/1/t/"} {
 		if in == "a/1/" || in == "a/1/t/" {
 			continue // a trailing slash is what completion leaves
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/longhaul-rl/longhaul/rl"
 )
 
 // app is what the commands share: the global flags, where they write, the environment.
@@ -39,7 +41,10 @@ func (a *app) root() *cobra.Command {
 			}
 			return unknownCommand(cmd, args[0])
 		},
-		PersistentPreRun: func(c *cobra.Command, _ []string) { a.log = a.logger(c) },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) (err error) {
+			a.log, err = a.logger(c)
+			return err
+		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.SetOut(a.out.stdout)
@@ -116,15 +121,17 @@ func (a *app) jsonFlag(c *cobra.Command) *cobra.Command {
 // silent is above every level: what a person must know is said by the command itself.
 const silent = slog.LevelError + 4
 
-// logger is LONGHAUL_LOG's; without it the processes that run for days log warnings, and the others nothing.
-func (a *app) logger(c *cobra.Command) *slog.Logger {
+// logger is LONGHAUL_LOG's; without it the processes that run for days log warnings, and the others nothing. The error
+// is Invalid, for a level that does not exist.
+func (a *app) logger(c *cobra.Command) (*slog.Logger, error) {
 	level := silent
 	if c.Name() == "up" || c.Name() == "worker" {
 		level = slog.LevelWarn
 	}
-	var asked slog.Level
-	if asked.UnmarshalText([]byte(a.getenv("LONGHAUL_LOG"))) == nil {
-		level = asked
+	if asked := a.getenv("LONGHAUL_LOG"); asked != "" {
+		if err := level.UnmarshalText([]byte(asked)); err != nil {
+			return nil, rl.Errorf(rl.Invalid, "LONGHAUL_LOG", "%q is not a level: there are debug, info, warn and error", asked)
+		}
 	}
-	return slog.New(slog.NewTextHandler(a.out.besideLive(), &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewTextHandler(a.out.besideLive(), &slog.HandlerOptions{Level: level})), nil
 }

@@ -12,8 +12,8 @@ func (a *app) showCommand() *cobra.Command {
 		GroupID: groupLook,
 		Short:   "Drill down from a run to one trajectory, turn by turn",
 		Long: "Shows a run, one of its updates, a group of that update, or one trajectory with its score, advantage and lineage.\n" +
-			"With a version (RUN@000012) it shows what was evaluated. The first column of every list is what show takes next.",
-		Example: "  longhaul show orders-1\n  longhaul show orders-1/12\n  longhaul show orders-1/12/train-17/3\n  longhaul show orders-1@000040",
+			"With a version (RUN@000012, RUN@latest, RUN@best) it shows what was evaluated. The first column of every list is what show takes next.",
+		Example: "  longhaul show orders-1\n  longhaul show orders-1/12\n  longhaul show orders-1/12/train-17/3\n  longhaul show orders-1@best",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at, err := parseAddress(args[0])
@@ -25,6 +25,9 @@ func (a *app) showCommand() *cobra.Command {
 				return err
 			}
 			defer c.Close()
+			if at, err = at.resolve(cmd.Context(), c.Store); err != nil {
+				return err
+			}
 			return a.show(cmd.Context(), viewer{c.Store, a.out}, at)
 		},
 	})

@@ -89,7 +89,7 @@ func (a *app) launch(ctx context.Context, c *conn, cfg rl.Config) (string, error
 // train works on the run, or follows it where others do (see host), until its end. began and ended (may be nil) tell of
 // what is special about a run. Interrupted at any moment, it says how to go on.
 func (a *app) train(ctx context.Context, cfg rl.Config, leave bool, began func(*conn), ended func(*follower, doneEvent) error) error {
-	h, err := a.host(ctx, want{Store: cfg.Store}, leave)
+	h, err := a.host(ctx, want{Store: cfg.Store, Make: true}, leave)
 	if err == nil {
 		defer h.Close()
 		err = a.trainOn(ctx, h, cfg, began, ended)

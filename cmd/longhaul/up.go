@@ -12,7 +12,7 @@ func (a *app) upCommand() *cobra.Command {
 		Long: "up holds --data and works on every run that is started in it, until it is stopped. Everything listens on loopback.\n" +
 			"Start runs from another terminal: longhaul train -f run.yaml --detach",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := a.host(cmd.Context(), want{}, false)
+			h, err := a.host(cmd.Context(), want{Make: true}, false)
 			if err != nil {
 				return err
 			}
