@@ -67,13 +67,18 @@ func (p *ports) pick(name string) (int, error) {
 	return portOf(l), l.Close()
 }
 
-// freePort is a port for a part that nobody outside this process addresses.
-func freePort() (int, error) {
-	l, err := listenFree()
-	if err != nil {
-		return 0, err
+// freePorts are n different ports for parts that bind them themselves and that nobody outside this process addresses:
+// they were free a moment ago. All are held until the last is known, or one could be given twice.
+func freePorts(n int) (all []int, err error) {
+	for range n {
+		l, err := listenFree()
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		all = append(all, portOf(l))
 	}
-	return portOf(l), l.Close()
+	return all, nil
 }
 
 func listenFree() (l net.Listener, err error) {

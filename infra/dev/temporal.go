@@ -57,12 +57,13 @@ func (d *Dev) startTemporal() error {
 	if err != nil {
 		return err
 	}
-	port, err := d.ports.pick("temporal")
+	l, err := d.ports.listen("temporal")
 	if err != nil {
 		return err
 	}
+	port := portOf(l)
 	cfg, hosts, err := serverConfig(port, db)
-	if err != nil {
+	if err := errors.Join(err, l.Close()); err != nil { // the server binds it itself
 		return err
 	}
 	file, err := openLog(d.dir)
@@ -128,16 +129,18 @@ func runServer(cfg *config.Config, hosts map[primitives.ServiceName]static.Hosts
 func serverConfig(frontend int, db *config.SQL) (*config.Config, map[primitives.ServiceName]static.Hosts, error) {
 	c := &config.Config{Services: map[string]config.Service{}}
 	hosts := map[primitives.ServiceName]static.Hosts{}
-	for _, name := range []primitives.ServiceName{primitives.FrontendService, primitives.HistoryService, primitives.MatchingService, primitives.WorkerService} {
+	services := []primitives.ServiceName{primitives.FrontendService, primitives.HistoryService, primitives.MatchingService, primitives.WorkerService}
+	ports, err := freePorts(len(services))
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, name := range services {
 		rpc := config.RPC{GRPCPort: frontend, BindOnIP: loopback}
 		port := &rpc.GRPCPort
 		if name == primitives.FrontendService {
 			port = &rpc.HTTPPort // its HTTP API; without one the server warns
 		}
-		var err error
-		if *port, err = freePort(); err != nil {
-			return nil, nil, err
-		}
+		*port = ports[i]
 		c.Services[string(name)] = config.Service{RPC: rpc}
 		hosts[name] = static.SingleLocalHost(addr(rpc.GRPCPort))
 	}
