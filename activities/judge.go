@@ -25,8 +25,10 @@ type JudgeGroupOut struct {
 // recorded is never judged, and never paid for, again.
 func (a *Activities) JudgeGroup(ctx context.Context, in JudgeGroupIn) (JudgeGroupOut, error) {
 	defer beat(ctx)()
-	out, err := a.judgeGroup(ctx, in)
-	return out, temporalError(ctx, err)
+	work, cancel := finishing(ctx)
+	defer cancel()
+	out, err := a.judgeGroup(work, in)
+	return out, temporalError(work, err)
 }
 
 func (a *Activities) judgeGroup(ctx context.Context, in JudgeGroupIn) (out JudgeGroupOut, err error) {

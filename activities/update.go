@@ -40,8 +40,10 @@ type UpdatePolicyOut struct {
 // records a result. The job's key is the hash of its spec: asked for twice, it answers with the recorded result.
 func (a *Activities) UpdatePolicy(ctx context.Context, in UpdatePolicyIn) (UpdatePolicyOut, error) {
 	defer beat(ctx)()
-	out, err := a.updatePolicy(ctx, in)
-	return out, temporalError(ctx, err)
+	work, cancel := finishing(ctx)
+	defer cancel()
+	out, err := a.updatePolicy(work, in)
+	return out, temporalError(work, err)
 }
 
 func (a *Activities) updatePolicy(ctx context.Context, in UpdatePolicyIn) (out UpdatePolicyOut, err error) {

@@ -37,6 +37,9 @@ type Workers struct {
 // stopTimeout is how long activities may go on after Stop before they are cut off; what they had recorded stays.
 const stopTimeout = 5 * time.Second
 
+// heartbeats go to the server at most this often; with them a stage hears that it was cancelled.
+const heartbeats = 5 * time.Second
+
 // sizes of a worker by queue: activities at once. Live episodes are bounded by the policy's client, not here, so
 // that groups waiting for a place cost no more than a goroutine. One update job at a time owns the processor.
 var sizes = map[string]int{
@@ -93,6 +96,7 @@ func options(queue string, failed chan<- error) worker.Options {
 		WorkerStopTimeout:                  stopTimeout,
 		DisableWorkflowWorker:              queue != workflows.ControlQueue,
 		StickyScheduleToStartTimeout:       time.Second, // the default 5 s shows when a worker was killed
+		MaxHeartbeatThrottleInterval:       heartbeats,
 	}
 	if queue == workflows.UpdateQueue {
 		o.MaxHeartbeatThrottleInterval = time.Second // its heartbeats carry progress for people

@@ -16,6 +16,7 @@ func (t *train) evaluate(ctx workflow.Context) error {
 	if !t.in.Plan.Evaluates(t.Next) {
 		return nil
 	}
+	t.doing = playing
 	out, err := t.played(ctx)
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ const othersEvaluate = 2 * time.Second
 func (t *train) played(ctx workflow.Context) (out activities.ScoreEvaluationOut, err error) {
 	at := t.at(t.Next)
 	at.Evaluation = t.in.Plan.EvalKey
-	child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: EvaluateID(rl.VersionOf(t.in.Run, t.Next), at.Evaluation), TaskQueue: ControlQueue})
+	child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: EvaluateID(rl.VersionOf(t.in.Run, t.Next), at.Evaluation), TaskQueue: ControlQueue, WaitForCancellation: true})
 	for {
 		err = workflow.ExecuteChildWorkflow(child, Evaluate, EvaluateIn{Stage: at, EpisodeTimeout: t.in.Plan.EpisodeTimeout}).Get(ctx, &out)
 		if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {

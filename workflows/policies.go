@@ -15,6 +15,8 @@ var untilItWorks = &temporal.RetryPolicy{
 	MaximumInterval:    10 * time.Second,
 }
 
+// Cancelled stages are waited for: what is under way comes to its own end, or to a turn's, and is recorded.
+
 // heartbeatTimeout is how long a stage may be silent before it is given to another worker.
 const heartbeatTimeout = 30 * time.Second
 
@@ -25,6 +27,7 @@ func bookkeeping(ctx workflow.Context) workflow.Context {
 		StartToCloseTimeout: 15 * time.Minute,
 		HeartbeatTimeout:    heartbeatTimeout,
 		RetryPolicy:         untilItWorks,
+		WaitForCancellation: true,
 	})
 }
 
@@ -34,6 +37,7 @@ func noBeat(ctx workflow.Context) workflow.Context {
 		TaskQueue:           ControlQueue,
 		StartToCloseTimeout: 2 * time.Minute,
 		RetryPolicy:         untilItWorks,
+		WaitForCancellation: true,
 	})
 }
 
@@ -45,6 +49,7 @@ func episodes(ctx workflow.Context, episode time.Duration) workflow.Context {
 		StartToCloseTimeout: 6*time.Hour + 2*episode,
 		HeartbeatTimeout:    heartbeatTimeout,
 		RetryPolicy:         untilItWorks,
+		WaitForCancellation: true,
 	})
 }
 
@@ -55,6 +60,7 @@ func judging(ctx workflow.Context) workflow.Context {
 		StartToCloseTimeout: 30 * time.Minute,
 		HeartbeatTimeout:    heartbeatTimeout,
 		RetryPolicy:         untilItWorks,
+		WaitForCancellation: true,
 	})
 }
 
@@ -65,5 +71,6 @@ func updating(ctx workflow.Context) workflow.Context {
 		StartToCloseTimeout: 24 * time.Hour,
 		HeartbeatTimeout:    2 * heartbeatTimeout, // it owns the processor, and losing one costs the most
 		RetryPolicy:         untilItWorks,
+		WaitForCancellation: true,
 	})
 }

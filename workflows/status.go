@@ -4,7 +4,12 @@ package workflows
 type RunState string
 
 const (
-	Running RunState = "running"
-	Done    RunState = "done"
-	Failed  RunState = "failed"
+	Running   RunState = "running"
+	Paused    RunState = "paused"
+	Cancelled RunState = "cancelled"
+	Done      RunState = "done"
+	Failed    RunState = "failed"
 )
+
+// Over reports whether the run has ended.
+func (s RunState) Over() bool { return s == Cancelled || s == Done || s == Failed }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/longhaul-rl/longhaul/activities"
@@ -28,15 +29,17 @@ type State struct {
 	Next    rl.UpdateNumber `json:"next"`           // the update to make
 	Base    *rl.Ref         `json:"base,omitempty"` // manifest to train from; its version samples
 	Current rl.UpdateNumber `json:"current"`        // update of Base
+	Made    bool            `json:"made,omitempty"` // update Next is made; its evaluation may be due
 	Guard   rl.Guard        `json:"guard"`
 	Backs   int             `json:"backs"`            // fallbacks in a row without a new update in between
 	Untold  []rl.Event      `json:"untold,omitempty"` // not yet in an update's summary
 }
 
-// TrainOut is the finished run.
+// TrainOut is the finished run. One that was cancelled goes on from its newest checkpoint when it is started again.
 type TrainOut struct {
-	Updates    int    `json:"updates"`
-	Checkpoint rl.Ref `json:"checkpoint"`
+	State      RunState `json:"state,omitempty"` // Done or Cancelled; empty: Done
+	Updates    int      `json:"updates"`
+	Checkpoint rl.Ref   `json:"checkpoint"`
 }
 
 // Train makes a run's updates, from wherever the store says the run stands. One per run; its id is TrainID.
@@ -50,46 +53,83 @@ func Train(ctx workflow.Context, in TrainIn) (TrainOut, error) {
 	}
 	out, err := t.run(ctx)
 	if err != nil && !workflow.IsContinueAsNewError(err) {
-		t.mark(ctx, Failed)
+		t.stands = Failed
+		if temporal.IsCanceledError(err) { // by Temporal's own means
+			t.stands = Cancelled
+		}
+		t.mark(ctx, t.stands)
 	}
 	return out, err
 }
 
 type train struct {
 	State
+	steering
 	in TrainIn
 }
 
 func (t *train) run(ctx workflow.Context) (TrainOut, error) {
+	if err := t.steered(ctx); err != nil {
+		return TrainOut{}, err
+	}
 	if t.in.State == nil {
 		if err := t.restore(ctx); err != nil {
 			return TrainOut{}, err
 		}
 	}
 	for int(t.Next) <= t.in.Plan.Updates {
-		t.mark(ctx, Running)
-		err := t.update(ctx)
-		if err == nil {
-			err = t.evaluate(ctx)
+		if over, err := t.hold(ctx); err != nil {
+			return TrainOut{}, err
+		} else if over {
+			return t.end(ctx, Cancelled)
 		}
-		if activities.KindOf(err) == rl.Corrupt {
+		t.mark(ctx, Running)
+		switch err := t.step(ctx); {
+		case t.halted(err):
+			continue
+		case activities.KindOf(err) == rl.Corrupt:
 			if err := t.fallBack(ctx, err); err != nil {
 				return TrainOut{}, err
 			}
 			continue
-		}
-		if err != nil {
+		case err != nil:
 			return TrainOut{}, err
 		}
-		t.Next++
+		t.Next, t.Made, t.doing = t.Next+1, false, ""
 		info := workflow.GetInfo(ctx)
-		if info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > historyLimit {
+		long := info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > historyLimit
+		if long && t.wanted == Running && workflow.AllHandlersFinished(ctx) {
 			t.in.State = &t.State
 			return TrainOut{}, workflow.NewContinueAsNewError(ctx, Train, t.in)
 		}
 	}
-	t.mark(ctx, Done)
-	return TrainOut{Updates: t.in.Plan.Updates, Checkpoint: *t.Base}, nil
+	return t.end(ctx, Done)
+}
+
+// step makes update Next, as far as that is not done, and evaluates it. A command that stops the run cancels it, which
+// takes effect between turns and stages, and never in the middle of one.
+func (t *train) step(ctx workflow.Context) error {
+	work, stop := workflow.WithCancel(ctx)
+	defer stop()
+	t.stop, t.doing = stop, ""
+	if !t.Made {
+		if err := t.update(work); err != nil {
+			return err
+		}
+		t.Made, t.doing = true, ""
+	}
+	return t.evaluate(work)
+}
+
+// end closes the run in a state.
+func (t *train) end(ctx workflow.Context, state RunState) (TrainOut, error) {
+	t.mark(ctx, state)
+	t.stands = state
+	out := TrainOut{State: state, Updates: t.in.Plan.Updates}
+	if t.Base != nil {
+		out.Checkpoint = *t.Base
+	}
+	return out, workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 }
 
 // restore finds where the run stands by what is stored.
@@ -98,7 +138,7 @@ func (t *train) restore(ctx workflow.Context) error {
 	if err := workflow.ExecuteActivity(bookkeeping(ctx), stages.Restore, activities.RestoreIn{Stage: t.at(t.Next), EvalKey: t.in.Plan.EvalKey}).Get(ctx, &found); err != nil {
 		return err
 	}
-	t.Next, t.Base, t.Current, t.Guard = found.Next, found.Base, found.Current, found.Guard
+	t.Next, t.Made, t.Base, t.Current, t.Guard = found.Next, false, found.Base, found.Current, found.Guard
 	t.tellSkipped(ctx, found)
 	return nil
 }

@@ -21,16 +21,16 @@ func (t *train) update(ctx workflow.Context) error {
 		}
 	}
 	var updated activities.UpdatePolicyOut
-	if err := t.do(ctx, updating(ctx), stages.UpdatePolicy, job, &updated, &s.Seconds.Update); err != nil {
+	if err := t.do(ctx, updating(ctx), "its update job", stages.UpdatePolicy, job, &updated, &s.Seconds.Update); err != nil {
 		return err
 	}
 	s.LearningRate, s.Loss, s.Metrics = updated.LearningRate, updated.Metrics["loss"], updated.Metrics
-	if err := t.do(ctx, noBeat(ctx), stages.Checkpoint, activities.CheckpointIn{Stage: t.at(t.Next), Result: updated.Result, Base: t.Base}, &s.Checkpoint, &s.Seconds.Checkpoint); err != nil {
+	if err := t.do(ctx, noBeat(ctx), "its checkpoint", stages.Checkpoint, activities.CheckpointIn{Stage: t.at(t.Next), Result: updated.Result, Base: t.Base}, &s.Checkpoint, &s.Seconds.Checkpoint); err != nil {
 		return err
 	}
 	s.Events = t.Untold
 	var published activities.PublishOut
-	if err := t.do(ctx, bookkeeping(ctx), stages.Publish, activities.PublishIn{Stage: t.at(t.Next), Summary: s}, &published, &s.Seconds.Publish); err != nil {
+	if err := t.do(ctx, bookkeeping(ctx), "its publication", stages.Publish, activities.PublishIn{Stage: t.at(t.Next), Summary: s}, &published, &s.Seconds.Publish); err != nil {
 		return err
 	}
 	t.Base, t.Current = &s.Checkpoint, t.Next
@@ -44,7 +44,7 @@ func (t *train) update(ctx workflow.Context) error {
 // gather samples the update's groups and turns them into a batch.
 func (t *train) gather(ctx workflow.Context, job *activities.UpdatePolicyIn, s *rl.UpdateSummary) error {
 	var sampled activities.SampleGroupOut
-	if err := t.do(ctx, noBeat(ctx), stages.SampleGroup, t.at(t.Next), &sampled, &s.Seconds.Sample); err != nil {
+	if err := t.do(ctx, noBeat(ctx), "its tasks are sampled", stages.SampleGroup, t.at(t.Next), &sampled, &s.Seconds.Sample); err != nil {
 		return err
 	}
 	got, err := t.collect(ctx, sampled)
@@ -57,7 +57,7 @@ func (t *train) gather(ctx workflow.Context, job *activities.UpdatePolicyIn, s *
 	}
 	var batch activities.ComputeAdvantagesOut
 	in := activities.ComputeAdvantagesIn{Stage: t.at(t.Next), Tasks: sampled.Tasks, Current: t.Current}
-	if err := t.do(ctx, bookkeeping(ctx), stages.ComputeAdvantages, in, &batch, &s.Seconds.Advantage); err != nil {
+	if err := t.do(ctx, bookkeeping(ctx), "its advantages", stages.ComputeAdvantages, in, &batch, &s.Seconds.Advantage); err != nil {
 		return err
 	}
 	s.Success, s.RewardMean, s.RewardStd = batch.Stats.Success, batch.Stats.RewardMean, batch.Stats.RewardStd
@@ -68,12 +68,13 @@ func (t *train) gather(ctx workflow.Context, job *activities.UpdatePolicyIn, s *
 
 // collect runs one Collect, or several side by side for an update of many groups.
 func (t *train) collect(ctx workflow.Context, sampled activities.SampleGroupOut) (all CollectOut, err error) {
+	t.doing = playing
 	parts := (sampled.Groups + groupsPerCollect - 1) / groupsPerCollect
 	futures := make([]workflow.ChildWorkflowFuture, parts)
 	ctx, cancel := workflow.WithCancel(ctx)
 	defer cancel() // when one part fails for good the others need not go on
 	for p := range parts {
-		child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: CollectID(t.in.Run, t.Next, p, parts), TaskQueue: ControlQueue})
+		child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: CollectID(t.in.Run, t.Next, p, parts), TaskQueue: ControlQueue, WaitForCancellation: true})
 		first := p * groupsPerCollect
 		futures[p] = workflow.ExecuteChildWorkflow(child, Collect, CollectIn{
 			Stage: t.at(t.Next), Tasks: sampled.Tasks, Version: rl.VersionOf(t.in.Run, t.Current),
@@ -93,10 +94,11 @@ func (t *train) collect(ctx workflow.Context, sampled activities.SampleGroupOut)
 	return all, nil
 }
 
-// do runs one stage and takes its wall time, in seconds, from the workflow's clock: queueing and Temporal's own
+// do runs one stage, in words what, and takes its wall time, in seconds, from the workflow's clock: queueing and Temporal's own
 // overhead are part of it.
-func (t *train) do(ctx, options workflow.Context, stage, in, out any, seconds *float64) error {
+func (t *train) do(ctx, options workflow.Context, what string, stage, in, out any, seconds *float64) error {
 	began := workflow.Now(ctx)
+	t.doing = what
 	err := workflow.ExecuteActivity(options, stage, in).Get(ctx, out)
 	*seconds = workflow.Now(ctx).Sub(began).Seconds()
 	return err

@@ -1,0 +1,148 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// Commands of people to a run. They are workflow updates: accepted once and for all when Temporal has answered, whatever
+// is killed then, and done when the run has come to a safe point.
+const (
+	Pause  = "pause"
+	Resume = "resume"
+	Cancel = "cancel"
+)
+
+// Command says who asks, and why.
+type Command struct {
+	By  string `json:"by"`
+	Why string `json:"why,omitempty"`
+}
+
+// Standing is where a command has brought the run.
+type Standing struct {
+	State RunState `json:"state"`
+	At    string   `json:"at"` // the safe point, in words
+}
+
+// WaitingFor is what a run waits for that will not come by itself. It is in the memo of the workflow, under WaitingMemo.
+type WaitingFor struct {
+	What  string    `json:"what"`
+	Since time.Time `json:"since"`
+	Why   string    `json:"why"`
+}
+
+// WaitingMemo is the key of WaitingFor in Train's memo.
+const WaitingMemo = "waiting_for"
+
+// steering is what people want of the run.
+type steering struct {
+	wanted RunState // Running, Paused or Cancelled
+	by     Command
+	stop   workflow.CancelFunc // ends the work under way at its next safe point
+	stands RunState            // what the run has come to
+	doing  string              // the stage under way, in words; empty between updates
+}
+
+// steered sets the handlers of commands. They must be there before the first wait.
+func (t *train) steered(ctx workflow.Context) error {
+	t.wanted, t.stands = Running, Running
+	for _, c := range []struct {
+		name  string
+		state RunState
+	}{{Pause, Paused}, {Resume, Running}, {Cancel, Cancelled}} {
+		handle := func(ctx workflow.Context, by Command) (Standing, error) {
+			t.want(ctx, c.state, by)
+			err := workflow.Await(ctx, func() bool { return t.stands == c.state || t.stands.Over() || t.wanted != c.state })
+			return Standing{t.stands, t.point()}, err
+		}
+		check := func(by Command) error { return t.accepts(c.name, by) }
+		if err := workflow.SetUpdateHandlerWithOptions(ctx, c.name, handle, workflow.UpdateHandlerOptions{Validator: check}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// accepts refuses a command that cannot be meant. The same command twice is accepted twice, and done once.
+func (t *train) accepts(name string, c Command) error {
+	switch {
+	case c.By == "":
+		return temporal.NewApplicationError(name+": it does not say by whom", string(rl.Invalid))
+	case t.stands.Over():
+		return temporal.NewApplicationError(name+": the run is "+string(t.stands), string(rl.Conflict))
+	case t.wanted == Cancelled && name != Cancel:
+		return temporal.NewApplicationError(name+": the run is being cancelled", string(rl.Conflict))
+	}
+	return nil
+}
+
+// want notes what is wanted of the run and lets its work come to a safe point.
+func (t *train) want(ctx workflow.Context, state RunState, c Command) {
+	if t.wanted == state {
+		return
+	}
+	t.wanted, t.by = state, c
+	kind := map[RunState]string{Paused: "paused", Running: "resumed", Cancelled: "cancelled"}[state]
+	words := kind + " by " + c.By
+	if c.Why != "" {
+		words += ": " + c.Why
+	}
+	t.tell(ctx, kind, words)
+	if state != Running && t.stop != nil {
+		t.stop()
+	}
+}
+
+// hold waits while the run is paused. over is true when it is cancelled.
+func (t *train) hold(ctx workflow.Context) (over bool, err error) {
+	if t.wanted == Running {
+		return false, nil
+	}
+	if t.wanted == Paused {
+		t.mark(ctx, Paused)
+		waits := WaitingFor{What: "resume", Since: workflow.Now(ctx).UTC().Truncate(time.Second), Why: fmt.Sprintf("paused by %s %s", t.by.By, t.point())}
+		if t.by.Why != "" {
+			waits.Why += ": " + t.by.Why
+		}
+		if err := workflow.UpsertMemo(ctx, map[string]any{WaitingMemo: waits}); err != nil {
+			return false, err
+		}
+		t.stands = Paused
+		if err := workflow.Await(ctx, func() bool { return t.wanted != Paused }); err != nil {
+			return false, err
+		}
+		if err := workflow.UpsertMemo(ctx, map[string]any{WaitingMemo: WaitingFor{}}); err != nil {
+			return false, err
+		}
+	}
+	t.stands = t.wanted
+	return t.wanted == Cancelled, nil
+}
+
+// point is the safe point at which the run stands, or to which it is on its way.
+func (t *train) point() string {
+	switch n := t.Next; {
+	case t.stands == Done:
+		return "at the end"
+	case t.Made:
+		return fmt.Sprintf("after update %d, in its evaluation, between turns", n)
+	case t.doing == playing:
+		return fmt.Sprintf("in the rollouts of update %d, between turns", n)
+	case t.doing != "":
+		return fmt.Sprintf("in update %d, before %s", n, t.doing)
+	default:
+		return fmt.Sprintf("before update %d", n)
+	}
+}
+
+// playing is what a run does whose episodes are under way.
+const playing = "its rollouts"
+
+// halted says that work ended because the run is wanted elsewhere: all that it did is recorded.
+func (t *train) halted(err error) bool { return t.wanted != Running && temporal.IsCanceledError(err) }
