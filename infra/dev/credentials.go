@@ -5,9 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
-
-	"github.com/longhaul-rl/longhaul/rl"
 )
 
 const credentialsFile = "credentials.json"
@@ -19,24 +18,24 @@ type credentials struct {
 	SecretKey string `json:"secret_key"`
 }
 
-// openCredentials reads the directory's key pair or makes one at first use.
-func openCredentials(dir string) (c credentials, err error) {
+const shortest = 3 // the server refuses shorter access keys
+
+// openCredentials reads the directory's key pair or makes one: at first use, and instead of a damaged one. Other
+// processes learn it from process.json, so that nothing is lost with the old one.
+func openCredentials(dir string, log *slog.Logger) (c credentials, err error) {
 	path := at(dir, credentialsFile)
 	b, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		c = credentials{AccessKey: "LH" + rand.Text(), SecretKey: randomHex(32)}
-		return c, writeJSON(path, c)
-	case err != nil:
+	if err == nil {
+		wrong := json.Unmarshal(b, &c)
+		if wrong == nil && len(c.AccessKey) >= shortest && c.SecretKey != "" {
+			return c, nil
+		}
+		log.Warn("the store's key pair cannot be read; a new one is made", "file", path, "error", wrong)
+	} else if !errors.Is(err, os.ErrNotExist) {
 		return c, err
 	}
-	if err := json.Unmarshal(b, &c); err != nil {
-		return c, invalid(path, err)
-	}
-	if c.AccessKey == "" || c.SecretKey == "" {
-		return c, rl.Errorf(rl.Invalid, path, "lacks access_key or secret_key; remove the file to have new ones made")
-	}
-	return c, nil
+	c = credentials{AccessKey: "LH" + rand.Text(), SecretKey: randomHex(32)}
+	return c, writeJSON(path, c)
 }
 
 func randomHex(n int) string {

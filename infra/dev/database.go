@@ -76,20 +76,23 @@ func openDatabase(dir string) (*config.SQL, error) {
 // checkOrigin tells whether a whole database of this server version is there.
 // Errors: Conflict when another version wrote it, or nobody knows which.
 func checkOrigin(dir string) (ready bool, err error) {
-	path, database := at(dir, originFile), at(dir, databaseFile)
-	b, err := os.ReadFile(path)
+	database := at(dir, databaseFile)
+	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
+		return false, nil // of a new directory, or moved aside as refuse advises
+	} else if err != nil {
+		return false, err
+	}
+	const unknown = "an unknown Temporal server version (" + originFile
+	b, err := os.ReadFile(at(dir, originFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		}
-		return false, refuse(database, "an unknown Temporal server version ("+originFile+" is missing)")
+		return false, refuse(database, unknown+" is missing)")
 	}
 	if err != nil {
 		return false, err
 	}
 	var o origin
-	if err := json.Unmarshal(b, &o); err != nil {
-		return false, invalid(path, err)
+	if json.Unmarshal(b, &o) != nil || o.Server == "" {
+		return false, refuse(database, unknown+" cannot be read)")
 	}
 	if !o.Ready {
 		return false, nil
@@ -97,11 +100,7 @@ func checkOrigin(dir string) (ready bool, err error) {
 	if o.Server != headers.ServerVersion {
 		return false, refuse(database, "Temporal server "+o.Server)
 	}
-	_, err = os.Stat(database)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // moved aside, as refuse advises
-	}
-	return true, err
+	return true, nil
 }
 
 func refuse(database, writer string) error {

@@ -12,7 +12,6 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/longhaul-rl/longhaul/infra/dev/s3"
-	"github.com/longhaul-rl/longhaul/rl"
 )
 
 // Names of what Start makes ready.
@@ -46,7 +45,7 @@ type Dev struct {
 // the ones before it are stopped and its error is returned.
 //
 // Errors: Conflict when another process holds the directory (the message names it) or when the database
-// was written by another server version; Invalid when a file in the directory cannot be read.
+// was written by another server version, or nobody knows by which.
 func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -69,10 +68,10 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 			err = errors.Join(err, d.Stop())
 		}
 	}()
-	if err := forget(dir); err != nil { // a dead holder's endpoints
+	if err := errors.Join(forget(dir), sweep(dir)); err != nil { // a dead holder's endpoints and leftovers
 		return nil, err
 	}
-	if d.ports, err = openPorts(dir); err != nil {
+	if d.ports, err = openPorts(dir, d.log); err != nil {
 		return nil, err
 	}
 	if o.S3 {
@@ -128,5 +127,3 @@ func (d *Dev) Listen(name string) (net.Listener, error) {
 
 // at names the file or part of the directory that an error is about.
 func at(dir, name string) string { return filepath.Join(dir, name) }
-
-func invalid(path string, err error) error { return rl.Errorf(rl.Invalid, path, "%w", err) }

@@ -2,6 +2,7 @@ package dev
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -156,6 +157,7 @@ func TestDatabaseOfAnotherServerVersionIsRefused(t *testing.T) {
 	}{
 		"older":   {origin{Server: "1.29.0", Ready: true}, "written by Temporal server 1.29.0, and this program has " + headers.ServerVersion},
 		"unknown": {nil, "temporal.json is missing"},
+		"damaged": {"a text", "temporal.json cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -193,22 +195,90 @@ func TestHalfMadeDatabaseIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestFilesThatCannotBeReadAreNamed(t *testing.T) {
-	for _, name := range []string{portsFile, credentialsFile, originFile} {
-		dir := t.TempDir()
-		put(t, dir, name, "{")
-		_, err := Start(t.Context(), Options{Dir: dir, S3: true, Temporal: name == originFile})
-		if rl.KindOf(err) != rl.Invalid || !strings.Contains(err.Error(), filepath.Join(dir, name)) {
-			t.Errorf("%s: got %v", name, err)
-		}
-		if _, ok, err := Attach(dir); ok || err != nil {
-			t.Errorf("after a failed start the directory is free, got %v, %v", ok, err)
+// What a damaged file held can be made anew without a loss.
+func TestDamagedPortsAndCredentialsAreMadeAnew(t *testing.T) {
+	for _, name := range []string{portsFile, credentialsFile} {
+		for _, content := range []string{"", "{", "null", "[]", "{}"} {
+			dir := t.TempDir()
+			put(t, dir, name, content)
+			d, err := Start(t.Context(), Options{Dir: dir, S3: true})
+			if err != nil {
+				t.Fatalf("%s of %q: %v", name, content, err)
+			}
+			if p, ok, err := Attach(dir); err != nil || !ok || p.SecretKey == "" || p.S3 != d.Process().S3 {
+				t.Errorf("%s of %q: attached %v, %v", name, content, ok, err)
+			}
+			if err := d.Stop(); err != nil {
+				t.Error(err)
+			}
+			if b, _ := os.ReadFile(filepath.Join(dir, name)); len(b) < 10 {
+				t.Errorf("%s of %q is %q afterwards", name, content, b)
+			}
 		}
 	}
 }
 
+func TestAttachTellsADeadHoldersEndpoints(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Now()
+	l, err := hold(t.Context(), dir, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Unlock()
+	refused := "127.0.0.1:1"
+	for name, c := range map[string]struct {
+		p    Process
+		want string // in the message
+	}{
+		"another process":      {Process{PID: os.Getpid() + 1, Started: now}, "starting or stopping"},
+		"another start":        {Process{PID: os.Getpid(), Started: now.Add(-time.Hour)}, "starting or stopping"},
+		"no process":           {Process{}, "starting or stopping"},
+		"does not answer (S3)": {Process{PID: os.Getpid(), Started: now, S3: "http://" + refused}, "does not answer: dial tcp 127.0.0.1:1"},
+		"does not answer":      {Process{PID: os.Getpid(), Started: now, Temporal: refused}, "does not answer: dial tcp 127.0.0.1:1"},
+	} {
+		if err := c.p.write(dir); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := Attach(dir); ok || rl.KindOf(err) != rl.Unavailable || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, %v", name, ok, err)
+		}
+	}
+	put(t, dir, processFile, "{")
+	if _, _, err := Attach(dir); rl.KindOf(err) != rl.Invalid || !strings.Contains(err.Error(), processFile) || !strings.Contains(err.Error(), "start it again") {
+		t.Errorf("damaged: %v", err)
+	}
+}
+
+func TestLeftoversOfKilledProcessesAreSwept(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"process.json.123", "ports.json.1", "credentials.json.99", "temporal.json.7", ".doctor-5", "process.json.bak", "temporal.db.1", "mine.json.1"} {
+		put(t, dir, name, "x")
+	}
+	d, err := Start(t.Context(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Stop()
+	put(t, dir, "process.json.4", "being written")
+	if _, err := Start(t.Context(), Options{Dir: dir}); rl.KindOf(err) != rl.Conflict { // it must not sweep
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if want := []string{"lock", "mine.json.1", "process.json", "process.json.4", "process.json.bak", "temporal.db.1"}; !slices.Equal(left, want) {
+		t.Errorf("left %v, want %v", left, want)
+	}
+}
+
 func TestNewPortsAreBelowTheKernelsOwn(t *testing.T) {
-	p, err := openPorts(t.TempDir())
+	p, err := openPorts(t.TempDir(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

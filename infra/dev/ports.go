@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -26,7 +27,8 @@ type ports struct {
 	known map[string]int // part's name -> port
 }
 
-func openPorts(dir string) (*ports, error) {
+// openPorts reads what is remembered. Of a damaged file nothing is: the parts get other ports, and a new file.
+func openPorts(dir string, log *slog.Logger) (*ports, error) {
 	p := &ports{path: at(dir, portsFile), known: map[string]int{}}
 	b, err := os.ReadFile(p.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -35,8 +37,9 @@ func openPorts(dir string) (*ports, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(b, &p.known); err != nil {
-		return nil, invalid(p.path, err)
+	if err := json.Unmarshal(b, &p.known); err != nil || p.known == nil {
+		log.Warn("the remembered ports cannot be read; the parts get new ones", "file", p.path, "error", err)
+		p.known = map[string]int{}
 	}
 	return p, nil
 }

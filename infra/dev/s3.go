@@ -12,7 +12,7 @@ import (
 
 // startS3 serves the directory's object store on loopback. The bucket comes into being at its first write.
 func (d *Dev) startS3() error {
-	keys, err := openCredentials(d.dir)
+	keys, err := openCredentials(d.dir, d.log)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,9 @@ func openBackend(dir string) (*backend, error) {
 	if err := os.MkdirAll(b.blobs.dir, 0o700); err != nil {
 		return nil, rl.Errorf(rl.Unavailable, at, "%w", err)
 	}
+	if err := b.blobs.lost(filepath.Join(dir, "index.db")); err != nil {
+		return nil, rl.Errorf(rl.Corrupt, at, "%w; %s", err, advice(dir))
+	}
 	err := guarded(func() (err error) {
 		// Without a synced freelist a commit writes less; opening then reads the tree once.
 		b.db, err = bolt.Open(filepath.Join(dir, "index.db"), 0o600, &bolt.Options{Timeout: time.Second, FreelistType: bolt.FreelistMapType, NoFreelistSync: true})
@@ -40,15 +43,20 @@ func openBackend(dir string) (*backend, error) {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOSPC):
 		return nil, rl.Errorf(rl.Unavailable, at, "%w", err)
 	case err != nil:
-		return nil, rl.Errorf(rl.Corrupt, at, "index.db cannot be read: %w", err)
+		return nil, rl.Errorf(rl.Corrupt, at, "index.db cannot be read: %w; %s", err, advice(dir))
 	}
 	err = guarded(func() error { return errors.Join(b.db.Update(layout), b.blobs.sweep(b.db), syncDir(dir)) })
 	if err != nil {
 		b.db.Close()
-		return nil, rl.Errorf(rl.Corrupt, at, "%w", err)
+		return nil, rl.Errorf(rl.Corrupt, at, "%w; %s", err, advice(dir))
 	}
 	b.commits = newCommitter(b.db)
 	return b, nil
+}
+
+// advice is what can be done about a store that cannot be opened.
+func advice(dir string) string {
+	return "put " + dir + " back from a copy, or move it aside to begin with an empty store"
 }
 
 func (b *backend) close() error {

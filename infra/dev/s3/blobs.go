@@ -3,6 +3,7 @@ package s3
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -59,6 +60,19 @@ func (b blobs) exists(e entry) bool {
 	}
 	_, err := os.Stat(b.path(e.Blob))
 	return err == nil
+}
+
+// lost is an error when the index is gone, or was cut to nothing, and blobs are there: to begin anew would sweep all of
+// them, and a copy of the index may still be found.
+func (b blobs) lost(index string) error {
+	if i, err := os.Stat(index); err == nil && i.Size() > 0 {
+		return nil
+	}
+	files, err := os.ReadDir(b.dir)
+	if err == nil && len(files) > 0 {
+		err = fmt.Errorf("index.db is missing or empty, and blobs has %d files that it named", len(files))
+	}
+	return err
 }
 
 // sweep removes the blobs that no entry names: what a crash left behind. When an entry cannot be read nothing is
