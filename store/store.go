@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -16,13 +17,14 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// Options names the embedded server. The zero value takes everything from the AWS environment and profile files
-// (AWS_REGION, AWS_ENDPOINT_URL_S3, AWS_ACCESS_KEY_ID, AWS_CA_BUNDLE and so on).
+// Options names the embedded server. Without an Endpoint everything is taken from the AWS environment and profile
+// files (AWS_REGION, AWS_ENDPOINT_URL_S3, AWS_ACCESS_KEY_ID, AWS_CA_BUNDLE and so on).
 type Options struct {
 	Endpoint  string // http://host:port; empty: the AWS environment
 	AccessKey string
 	SecretKey string
 	Transport http.RoundTripper // nil: the network
+	Log       *slog.Logger      // of the SDK's own messages, at debug; nil drops them
 }
 
 // Store is one bucket and prefix of an S3 endpoint. It is safe for concurrent use.
@@ -48,7 +50,7 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 		s.client = embedded(o)
 		return s, nil
 	}
-	s.client, err = external(ctx, uri)
+	s.client, err = external(ctx, uri, o)
 	return s, err
 }
 
@@ -78,13 +80,14 @@ func embedded(o Options) *s3.Client {
 		BaseEndpoint: aws.String(o.Endpoint),
 		Credentials:  credentials.NewStaticCredentialsProvider(o.AccessKey, o.SecretKey, ""),
 		HTTPClient:   client,
+		Logger:       o.sdk(),
 
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
 	}, common)
 }
 
-func external(ctx context.Context, uri string) (*s3.Client, error) {
-	cfg, err := config.LoadDefaultConfig(ctx)
+func external(ctx context.Context, uri string, o Options) (*s3.Client, error) {
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithLogger(o.sdk()))
 	if err != nil {
 		return nil, rl.Errorf(rl.Invalid, "store "+uri, "the AWS configuration cannot be read: %w", err)
 	}

@@ -32,7 +32,7 @@ type want struct {
 type conn struct {
 	Store   *store.Store
 	URI     string        // s3://bucket/prefix, as workers and workflows name it
-	options store.Options // how the embedded server is reached; zero: the AWS environment
+	options store.Options // how the embedded server is reached; without an endpoint: the AWS environment
 	// Temporal dials at its first use. It is nil when the command did not want it and there is none to be had
 	// without starting one.
 	Temporal  client.Client
@@ -48,7 +48,7 @@ type conn struct {
 // Errors: NotFound when there is no data directory, Conflict when another process takes it this moment, Invalid for
 // an environment that makes no sense.
 func (a *app) connect(ctx context.Context, w want) (c *conn, err error) {
-	c = &conn{URI: a.storeURI(w)}
+	c = &conn{URI: a.storeURI(w), options: store.Options{Log: a.log}}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -205,7 +205,7 @@ func (c *conn) start(ctx context.Context, a *app, o dev.Options) (err error) {
 func (c *conn) use(a *app, p dev.Process) error {
 	if c.URI == "" {
 		c.URI = "s3://" + dev.Bucket
-		c.options = store.Options{Endpoint: p.S3, AccessKey: p.AccessKey, SecretKey: p.SecretKey}
+		c.options = store.Options{Endpoint: p.S3, AccessKey: p.AccessKey, SecretKey: p.SecretKey, Log: a.log}
 	}
 	if c.Temporal != nil || p.Temporal == "" {
 		return nil

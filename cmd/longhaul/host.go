@@ -70,7 +70,7 @@ func (a *app) external(ctx context.Context, queues []string) (h *host, err error
 	if !a.externalTemporal() {
 		return nil, errNotExternal
 	}
-	h = &host{conn: &conn{}}
+	h = &host{conn: &conn{options: store.Options{Log: a.log}}}
 	if err := h.dialOutside(a); err != nil {
 		return nil, err
 	}
