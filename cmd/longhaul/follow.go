@@ -8,6 +8,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
@@ -44,7 +45,7 @@ type (
 		TurnsPerSecond   float64 `json:"turns_per_second"`
 		SecondsPerUpdate float64 `json:"seconds_per_update"` // mean of the last few
 	}
-	// waiting is a stage that failed and will be tried again.
+	// waiting is what a run waits for: a stage that failed and will be tried again, or a person.
 	waiting struct {
 		What  string    `json:"what"`
 		Since time.Time `json:"since"`
@@ -92,20 +93,54 @@ func (o observer) status(ctx context.Context) (s runStatus, err error) {
 	if err := o.rates(ctx, &s); err != nil {
 		return s, err
 	}
-	switch info.Status {
-	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
+	switch s.State = stateOf(info); s.State {
+	case workflows.Paused:
+		s.WaitingFor = waitsFor(info)
+	case workflows.Running:
 		o.look(ctx, &s, described)
 		if s.Rates.SecondsPerUpdate > 0 {
 			left := float64(s.Updates-int(s.Update)+1) * s.Rates.SecondsPerUpdate
 			eta := time.Now().Add(time.Duration(left * float64(time.Second))).UTC().Truncate(time.Second)
 			s.ETA = &eta
 		}
-	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		s.State = workflows.Done
-	default:
-		s.State, s.Failure = workflows.Failed, o.failure(ctx)
+	case workflows.Failed:
+		s.Failure = o.failure(ctx)
 	}
 	return s, nil
+}
+
+// stateOf is a run's state, by its workflow. What the run itself says of it counts while the workflow is open, and where
+// it ended well.
+func stateOf(info *workflowpb.WorkflowExecutionInfo) workflows.RunState {
+	var said workflows.RunState
+	if p := info.GetSearchAttributes().GetIndexedFields()[workflows.StateAttribute.GetName()]; p != nil {
+		_ = converter.GetDefaultDataConverter().FromPayload(p, &said) // what cannot be read says nothing
+	}
+	switch info.Status {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
+		if said == workflows.Paused {
+			return said
+		}
+		return workflows.Running
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		if said == workflows.Cancelled {
+			return said
+		}
+		return workflows.Done
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		return workflows.Cancelled
+	}
+	return workflows.Failed
+}
+
+// waitsFor is what a paused run says that it waits for.
+func waitsFor(info *workflowpb.WorkflowExecutionInfo) *waiting {
+	p := info.GetMemo().GetFields()[workflows.WaitingMemo]
+	var w workflows.WaitingFor
+	if p == nil || converter.GetDefaultDataConverter().FromPayload(p, &w) != nil || w.What == "" {
+		return nil
+	}
+	return &waiting{w.What, w.Since, w.Why}
 }
 
 // rateWindow is how many updates the mean seconds of an update are taken over.

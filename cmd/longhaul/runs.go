@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -18,7 +17,7 @@ import (
 // runLine is one run of `runs --json`.
 type runLine struct {
 	Run     rl.RunID        `json:"run"`
-	State   string          `json:"state"` // running, done, failed, cancelled; stopped: no process works on it
+	State   string          `json:"state"` // running, paused, done, failed, cancelled; stopped: no process works on it
 	Env     string          `json:"env"`
 	Update  rl.UpdateNumber `json:"update"` // the last that is done
 	Updates int             `json:"updates"`
@@ -133,13 +132,5 @@ func liveState(ctx context.Context, c *conn, id rl.RunID, stored string) (string
 	if err != nil {
 		return "", err
 	}
-	switch d.WorkflowExecutionInfo.Status {
-	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
-		return string(workflows.Running), nil
-	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return string(workflows.Done), nil
-	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
-		return "cancelled", nil
-	}
-	return string(workflows.Failed), nil
+	return string(stateOf(d.WorkflowExecutionInfo)), nil
 }

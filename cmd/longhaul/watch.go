@@ -78,6 +78,8 @@ func (f *follower) follow(ctx context.Context) (s runStatus, err error) {
 		case f.outage != nil:
 		case s.State == workflows.Done:
 			return s, nil
+		case s.State == workflows.Cancelled:
+			return s, fmt.Errorf("run %s was cancelled. It goes on from where it was when it is started again", f.run)
 		case s.State == workflows.Failed:
 			return s, fmt.Errorf("run %s failed: %s\nIt goes on from its newest checkpoint when it is started again", f.run, s.Failure)
 		default:
@@ -166,7 +168,9 @@ func liveLine(s runStatus) string {
 	} else if p != nil {
 		line += fmt.Sprintf("  %d %s", p.Done, p.What)
 	}
-	if w := s.WaitingFor; w != nil {
+	if w := s.WaitingFor; w != nil && s.State == workflows.Paused {
+		line = fmt.Sprintf("update %d/%d  waiting since %s, %s; `longhaul resume %s` lets it go on", s.Update, s.Updates, render.Duration(time.Since(w.Since)), w.Why, s.Run)
+	} else if w != nil {
 		line = fmt.Sprintf("update %d/%d  waiting for %s since %s: %s", s.Update, s.Updates, w.What, render.Duration(time.Since(w.Since)), w.Why)
 	}
 	return line
