@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"slices"
 
 	"github.com/longhaul-rl/longhaul/advantage"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -12,7 +13,8 @@ import (
 type ComputeAdvantagesIn struct {
 	Stage
 	Tasks   rl.Ref          `json:"tasks"`
-	Current rl.UpdateNumber `json:"current"` // update of the version that will be trained; staleness counts from it
+	More    []rl.Ref        `json:"more,omitempty"` // tasks of further rounds
+	Current rl.UpdateNumber `json:"current"`        // update of the version that will be trained; staleness counts from it
 }
 
 // ComputeAdvantagesOut refers to the batch and the ledger.
@@ -39,6 +41,13 @@ func (a *Activities) computeAdvantages(ctx context.Context, in ComputeAdvantages
 	st, cfg, all, err := a.openTasks(ctx, in.Stage, in.Tasks)
 	if err != nil {
 		return out, err
+	}
+	for _, ref := range in.More {
+		_, _, more, err := a.openTasks(ctx, in.Stage, ref)
+		if err != nil {
+			return out, err
+		}
+		all = slices.Concat(all, more)
 	}
 	groups, scores := make([]rl.Group, len(all)), make([]rl.Scores, len(all))
 	for i, task := range all {

@@ -11,6 +11,14 @@ import (
 	"github.com/longhaul-rl/longhaul/store"
 )
 
+// SampleGroupIn asks for the tasks of an update or an evaluation, or, from round 1 on, for so many further ones for an
+// update whose groups were too few to learn from.
+type SampleGroupIn struct {
+	Stage
+	Round  int `json:"round,omitempty"`
+	Groups int `json:"groups,omitempty"` // from round 1 on
+}
+
 // SampleGroupOut refers to the sampled tasks.
 type SampleGroupOut struct {
 	Tasks  rl.Ref `json:"tasks"`
@@ -19,27 +27,37 @@ type SampleGroupOut struct {
 
 // SampleGroup chooses the tasks of an update, one group each: the next group.per_update tasks of a fixed
 // shuffle of env.tasks.train, which is shuffled anew once it was gone through. For an evaluation it takes the
-// first eval.tasks of env.tasks.eval.
-func (a *Activities) SampleGroup(ctx context.Context, in Stage) (SampleGroupOut, error) {
+// first eval.tasks of env.tasks.eval. A further round takes tasks that the update does not have yet, from a shuffle of
+// its own; there may be fewer than asked for.
+func (a *Activities) SampleGroup(ctx context.Context, in SampleGroupIn) (SampleGroupOut, error) {
 	out, err := a.sampleGroup(ctx, in)
 	return out, temporalError(ctx, err)
 }
 
-func (a *Activities) sampleGroup(ctx context.Context, in Stage) (SampleGroupOut, error) {
-	st, cfg, err := a.open(ctx, in)
+func (a *Activities) sampleGroup(ctx context.Context, in SampleGroupIn) (SampleGroupOut, error) {
+	st, cfg, err := a.open(ctx, in.Stage)
 	if err != nil {
+		return SampleGroupOut{}, err
+	}
+	if err := in.pin(ctx, st); err != nil {
 		return SampleGroupOut{}, err
 	}
 	world, err := envs.Get(cfg.Env.Use)
 	if err != nil {
 		return SampleGroupOut{}, err
 	}
-	var sampled []rl.Task // in group order
-	if in.Evaluation != "" {
+	sampled, key := []rl.Task{}, in.tasksKey() // in group order
+	switch {
+	case in.Evaluation != "":
 		for i := range min(cfg.Eval.Tasks, cfg.Env.Tasks.Eval.Len()) {
 			sampled = append(sampled, world.Task(rl.Eval, cfg.Env.Tasks.Eval.First+i))
 		}
-	} else {
+	case in.Round > 0:
+		key = store.MoreTasksKey(in.Run, in.Update, in.Round)
+		if sampled, err = more(ctx, st, cfg, world, in); err != nil {
+			return SampleGroupOut{}, err
+		}
+	default:
 		n := cfg.Env.Tasks.Train.Len()
 		for i := range cfg.Group.PerUpdate {
 			at := (int(in.Update)-1)*cfg.Group.PerUpdate + i
@@ -47,8 +65,36 @@ func (a *Activities) sampleGroup(ctx context.Context, in Stage) (SampleGroupOut,
 			sampled = append(sampled, world.Task(rl.Train, cfg.Env.Tasks.Train.First+index))
 		}
 	}
-	ref, sampled, err := store.PutJSON(ctx, st, in.tasksKey(), sampled)
+	ref, sampled, err := store.PutJSON(ctx, st, key, sampled)
 	return SampleGroupOut{Tasks: ref, Groups: len(sampled)}, err
+}
+
+// more are further tasks for an update: the first in.Groups, in a shuffle of this round, that no earlier round has.
+func more(ctx context.Context, st *store.Store, cfg rl.Config, world envs.World, in SampleGroupIn) (sampled []rl.Task, err error) {
+	taken := map[rl.TaskID]bool{}
+	key := in.tasksKey()
+	for round := range in.Round {
+		if round > 0 {
+			key = store.MoreTasksKey(in.Run, in.Update, round)
+		}
+		_, before, err := store.FindJSON[[]rl.Task](ctx, st, key)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range before {
+			taken[t.ID] = true
+		}
+	}
+	sampled = []rl.Task{}
+	n := cfg.Env.Tasks.Train.Len()
+	seed := rl.Seed(cfg.Sampling.Seed, "more tasks", in.Update, in.Round)
+	for i := 0; i < n && len(sampled) < in.Groups; i++ {
+		task := world.Task(rl.Train, cfg.Env.Tasks.Train.First+shuffled(seed, n, i))
+		if !taken[task.ID] {
+			sampled = append(sampled, task)
+		}
+	}
+	return sampled, nil
 }
 
 // shuffled is element i of a seeded permutation of 0..n-1, without holding the permutation: a four-round Feistel

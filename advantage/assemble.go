@@ -3,7 +3,6 @@ package advantage
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -112,8 +111,7 @@ func (a *assembly) group(g rl.Group, judged rl.Scores) {
 
 // advantages estimates those of a group's counted members, or says why the group does not count.
 func (a *assembly) advantages(values []float64, asked int) (advantages []float64, why rl.LeftOut, words string) {
-	// The product is rounded, so that .7 of 10 is 7.
-	if need := int(math.Ceil(a.cfg.Group.Quorum*float64(asked) - 1e-9)); len(values) < need {
+	if need := rl.Quorum(a.cfg.Group.Quorum, asked); len(values) < need {
 		return nil, rl.BelowQuorum, fmt.Sprintf("%d of %d members are scored and fresh; the quorum is %d", len(values), asked, need)
 	}
 	advantages, why = a.estimate(values)

@@ -44,7 +44,7 @@ func TestDefaultIsTheDemoRecipe(t *testing.T) {
 		Policy:      rl.PolicyConfig{Use: "tiny", Width: 96, Layers: 3, Hidden: 256, Context: 256},
 		WarmUp:      rl.WarmUpConfig{Gate: .97, Extra: 700, Max: 1300, Batch: 32, LearningRate: .002},
 		Sampling:    rl.SamplingConfig{Temperature: 1, MaxTokens: 8, Seed: 1},
-		Group:       rl.GroupConfig{Size: 8, PerUpdate: 128, PerActivity: 8, Quorum: .75, MaxStaleness: 1},
+		Group:       rl.GroupConfig{Size: 8, PerUpdate: 128, PerActivity: 8, Quorum: .75, Valid: .5, Resample: 2, MaxStaleness: 1},
 		Reward:      rl.RewardConfig{Use: "exact"},
 		Advantage:   rl.AdvantageConfig{Use: "grpo", Std: "population", Epsilon: 1e-4},
 		Loss:        rl.LossConfig{Use: "ppo", ClipLow: .2, ClipHigh: .28},
@@ -62,7 +62,7 @@ func TestDefaultIsTheDemoRecipe(t *testing.T) {
 func TestProblems(t *testing.T) {
 	const head = "name: a\nenv: {use: orders}\n" // lines 1 and 2 of every file below
 	for _, c := range []struct{ name, src, want string }{
-		{"unknown key", head + "group: {sise: 8}", `run.yaml:3:9: found the unknown key "sise" in group, expected size, per_update, per_activity, quorum or max_staleness (did you mean size?)`},
+		{"unknown key", head + "group: {sise: 8}", `run.yaml:3:9: found the unknown key "sise" in group, expected size, per_update, per_activity, quorum, valid, resample or max_staleness (did you mean size?)`},
 		{"unknown key that belongs elsewhere", head + "kl_stop: 1", `run.yaml:3:1: found the unknown key "kl_stop" at the top, expected name, env, policy, warm_up, sampling, group, reward, advantage, loss, update, updates, eval, guard, checkpoints or store (did you mean update.kl_stop?)`},
 		{"of two names as near, the one that lacks a letter", head + "updats: 1", `run.yaml:3:1: found the unknown key "updats" at the top, expected name, env, policy, warm_up, sampling, group, reward, advantage, loss, update, updates, eval, guard, checkpoints or store (did you mean updates?)`},
 		{"a long name is no key", "name: orders20261130withlargerbatchesandlowerlearningrateandeverythingelse\nenv: {use: orders}", `run.yaml:1:7: name: found a text of 68 characters that may be a key (not repeated here), expected 1 to 63 of a-z 0-9 . _ - that start with a letter or a digit`},
@@ -75,7 +75,7 @@ func TestProblems(t *testing.T) {
 		{"octal", head + "updates: 010", `run.yaml:3:10: updates: found the number 010, expected a whole number from 0 to 999999 (digits only, no leading zero, point or exponent)`},
 		{"whole number too large for any type", head + "updates: 99999999999999999999", `run.yaml:3:10: updates: found the number 99999999999999999999, expected a whole number from 0 to 999999`},
 		{"mapping for a number", head + "updates: {a: 1}", `run.yaml:3:10: updates: found a mapping, expected a whole number from 0 to 999999`},
-		{"list for a section", head + "group:\n- size", `run.yaml:4:1: group: found a list, expected a mapping with size, per_update, per_activity, quorum and max_staleness`},
+		{"list for a section", head + "group:\n- size", `run.yaml:4:1: group: found a list, expected a mapping with size, per_update, per_activity, quorum, valid, resample and max_staleness`},
 		{"empty section", head + "guard:\n", `run.yaml:3:1: guard: found nothing, expected a mapping with collapse and retries`},
 		{"negative group size", head + "group: {size: -8}", `run.yaml:3:15: group.size: found -8, expected a whole number from 2 to 1024`},
 		{"negative temperature", head + "sampling:\n    temperature: -0.1", `run.yaml:4:18: sampling.temperature: found -0.1, expected a number from 0 to 10`},

@@ -52,6 +52,8 @@ var rules = map[string]rule{
 	"group.per_update":      {min: 1, max: 65_536},
 	"group.per_activity":    {min: 1, max: 1024},
 	"group.quorum":          {max: 1},
+	"group.valid":           {max: 1},
+	"group.resample":        {max: 100},
 	"group.max_staleness":   {max: 100},
 	"reward.use":            {names: func(n Names) []string { return n.Rewards }},
 	"advantage.use":         {names: func(n Names) []string { return n.Advantages }},

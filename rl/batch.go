@@ -1,6 +1,9 @@
 package rl
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // Sample is one training row: a token sequence with what to learn from it. All slices have one length.
 type Sample struct {
@@ -57,6 +60,9 @@ func LeftOutOf(reason string, otherwise LeftOut) LeftOut {
 	}
 	return otherwise
 }
+
+// Quorum is how many of n a share asks for. The product is rounded, so that .7 of 10 is 7.
+func Quorum(share float64, n int) int { return int(math.Ceil(share*float64(n) - 1e-9)) }
 
 // Ledger says where every rollout of an update ended. Asked == Trained + sum(LeftOut), always.
 type Ledger struct {

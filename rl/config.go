@@ -78,6 +78,8 @@ type GroupConfig struct {
 	PerUpdate    int     `json:"per_update" doc:"groups an update"`
 	PerActivity  int     `json:"per_activity" doc:"members that one activity runs; size: all of a group"`
 	Quorum       float64 `json:"quorum" doc:"share of members that must be scored for the group to count"`
+	Valid        float64 `json:"valid" doc:"share of an update's groups that must reach the quorum; below it, further tasks are sampled"`
+	Resample     int     `json:"resample" doc:"times that further tasks are sampled for an update before the run is paused"`
 	MaxStaleness int     `json:"max_staleness" doc:"versions that a trajectory may lag behind"`
 }
 

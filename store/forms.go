@@ -15,6 +15,8 @@ var forms = []struct {
 	{Latest, pointerForm},
 	{Best, pointerForm},
 	{"ckpt/*.json", manifestForm},
+	{"retired/*.json", retiredForm},
+	{"pins/*.json", pinForm},
 	{"updates/*/groups/*/episodes/*/trajectory.json.zst", trajectoryForm},
 	{"evals/*/*/*/trajectory.json.zst", evaluationTrajectoryForm},
 	{"updates/*/groups/*/scores.json", scoresForm},
@@ -23,6 +25,7 @@ var forms = []struct {
 	{"updates/*/summary.json", summaryForm},
 	{"evals/*/evaluation.json", evaluationForm},
 	{"*/*/tasks.json", tasksForm},
+	{"updates/*/tasks-*.json", tasksForm},
 	{"updates/*/journal/*.jsonl", segmentForm},
 	{"evals/*/journal/*.jsonl", segmentForm},
 }
@@ -54,6 +57,23 @@ func manifestForm(v *verification, key string, body []byte) error {
 	v.refer(key, c.Parent)
 	v.need(key, c.Files)
 	return nil
+}
+
+func retiredForm(_ *verification, key string, body []byte) error {
+	r, err := decode[rl.Retired](key, body)
+	if err != nil {
+		return err
+	}
+	return checkRetired(key, r)
+}
+
+func pinForm(v *verification, key string, body []byte) error {
+	p, err := decode[rl.Pin](key, body)
+	if err != nil {
+		return err
+	}
+	v.refer(key, &p.Manifest)
+	return checkSchema(key, p.Schema, rl.PinSchema)
 }
 
 func trajectoryForm(_ *verification, key string, body []byte) error {

@@ -27,6 +27,11 @@ func UpdatePrefix(run rl.RunID, n rl.UpdateNumber) string {
 // TasksKey is the tasks that an update samples.
 func TasksKey(run rl.RunID, n rl.UpdateNumber) string { return UpdatePrefix(run, n) + "tasks.json" }
 
+// MoreTasksKey is the tasks that an update samples in addition, the round-th time (1, 2, ...).
+func MoreTasksKey(run rl.RunID, n rl.UpdateNumber, round int) string {
+	return fmt.Sprintf("%stasks-%d.json", UpdatePrefix(run, n), round)
+}
+
 // JournalPrefix is where the turns of an update's episodes are written down as they happen.
 func JournalPrefix(run rl.RunID, n rl.UpdateNumber) string { return UpdatePrefix(run, n) + "journal/" }
 
@@ -65,6 +70,32 @@ func CheckpointPrefix(run rl.RunID) string { return RunPrefix(run) + "ckpt/" }
 // CheckpointKey is the manifest of the checkpoint that an update made.
 func CheckpointKey(run rl.RunID, n rl.UpdateNumber) string {
 	return fmt.Sprintf("%s%08d.json", CheckpointPrefix(run), n)
+}
+
+// RetiredPrefix is where the records of checkpoints lie that retention removed.
+func RetiredPrefix(run rl.RunID) string { return RunPrefix(run) + "retired/" }
+
+// RetiredKey is the record of the checkpoint that an update made, once retention has removed it.
+func RetiredKey(run rl.RunID, n rl.UpdateNumber) string {
+	return fmt.Sprintf("%s%08d.json", RetiredPrefix(run), n)
+}
+
+// PinKey is a lease on a checkpoint of the run.
+func PinKey(run rl.RunID, name string) string {
+	return RunPrefix(run) + "pins/" + url.PathEscape(name) + ".json"
+}
+
+// numberOf reads the update number of a file name such as 00000012.json.
+func numberOf(name string) (rl.UpdateNumber, bool) {
+	n, err := strconv.Atoi(strings.TrimSuffix(name, ".json"))
+	return rl.UpdateNumber(n), err == nil && n >= 0 && name == fmt.Sprintf("%08d.json", n)
+}
+
+// manifestOf is the run and the update whose checkpoint manifest has this key.
+func manifestOf(key string) (rl.RunID, rl.UpdateNumber, bool) {
+	n, ok := updateOf(key)
+	run, _, _ := strings.Cut(strings.TrimPrefix(key, "runs/"), "/")
+	return rl.RunID(run), n, ok && CheckpointKey(rl.RunID(run), n) == key
 }
 
 // updateOf is the update whose checkpoint manifest has this key.

@@ -17,7 +17,7 @@ func TestHistoryStaysSmall(t *testing.T) {
 	cfg.Group.Size, cfg.Group.PerUpdate, cfg.Group.PerActivity = 8, 64, 8
 	cfg.Updates, cfg.Eval.Every = 1, 0
 	l.run(t, cfg)
-	events, bytes := l.history(t, workflows.CollectID(cfg.Name, 1, 0, 1))
+	events, bytes := l.history(t, workflows.CollectID(cfg.Name, 1, 0, 0, 1))
 	t.Logf("Collect, 64 groups of 8: %.1f events and %.0f bytes a group", float64(events)/64, float64(bytes)/64)
 	if events > 16*64 || bytes > 4096*64 {
 		t.Errorf("Collect: %d events and %d bytes for 64 groups, want at most 16 and 4,096 a group", events, bytes)

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -85,7 +86,11 @@ func lacking(err error) bool {
 func recordConfig(ctx context.Context, st *store.Store, cfg rl.Config) (rl.Ref, error) {
 	key := store.ConfigKey(cfg.Name)
 	cfg.Store = "" // where a run lies is not part of what it is
-	ref, was, err := store.PutJSON(ctx, st, key, cfg)
+	ref, _, err := store.PutJSON(ctx, st, key, cfg)
+	if err != nil {
+		return rl.Ref{}, err
+	}
+	was, err := recordedConfig(ctx, st, ref)
 	if err != nil {
 		return rl.Ref{}, err
 	}
@@ -93,4 +98,27 @@ func recordConfig(ctx context.Context, st *store.Store, cfg rl.Config) (rl.Ref, 
 		return rl.Ref{}, rl.Errorf(rl.Conflict, "run "+string(cfg.Name), "it exists with another configuration:\n  %s", strings.Join(diff, "\n  "))
 	}
 	return ref, nil
+}
+
+// recordedConfig is a run's configuration as it is recorded. An option that it lacks is newer than the run: it has its
+// default, so that a run of an older version can go on.
+func recordedConfig(ctx context.Context, st *store.Store, ref rl.Ref) (cfg rl.Config, err error) {
+	body, err := st.GetRef(ctx, ref)
+	if err != nil {
+		return cfg, err
+	}
+	var env struct {
+		Env struct {
+			Use string `json:"use"`
+		} `json:"env"`
+	}
+	if err = json.Unmarshal(body, &env); err == nil {
+		if cfg, err = config.Default(env.Env.Use); err == nil {
+			err = json.Unmarshal(body, &cfg)
+		}
+	}
+	if err != nil {
+		return cfg, rl.Errorf(rl.Corrupt, "store "+ref.Key, "%w", err)
+	}
+	return cfg, nil
 }

@@ -1,6 +1,8 @@
 package workers
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/longhaul-rl/longhaul/config"
@@ -52,4 +54,34 @@ func TestComplete(t *testing.T) {
 		check("no evaluation is due", unevaluated, true)
 	}
 	check("all", cfg, true)
+}
+
+// A run that was recorded before an option existed goes on, with the option's default.
+func TestConfigOfAnOlderVersion(t *testing.T) {
+	d, err := dev.Start(t.Context(), dev.Options{Dir: t.TempDir(), S3: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Stop() })
+	p := d.Process()
+	st, err := store.Open(t.Context(), "s3://"+dev.Bucket, store.Options{Endpoint: p.S3, AccessKey: p.AccessKey, SecretKey: p.SecretKey, Transport: d.S3Transport()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Default("orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := bytes.Replace(rl.CanonicalJSON(cfg), []byte(`"valid":0.5,"resample":2,`), nil, 1)
+	was, err := st.PutNew(t.Context(), store.ConfigKey(cfg.Name), body)
+	if err != nil || bytes.Contains(body, []byte("resample")) {
+		t.Fatal(err)
+	}
+	if ref, err := recordConfig(t.Context(), st, cfg); err != nil || ref != was {
+		t.Fatalf("%v %v", ref, err)
+	}
+	cfg.Group.Resample = 3
+	if _, err := recordConfig(t.Context(), st, cfg); rl.KindOf(err) != rl.Conflict || !strings.Contains(err.Error(), "group.resample") {
+		t.Fatal(err)
+	}
 }

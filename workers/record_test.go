@@ -26,7 +26,7 @@ func TestRecordHistories(t *testing.T) {
 	}
 	for name, id := range map[string]string{
 		"train":    workflows.TrainID(cfg.Name),
-		"collect":  workflows.CollectID(cfg.Name, 1, 0, 1),
+		"collect":  workflows.CollectID(cfg.Name, 1, 0, 0, 1),
 		"evaluate": workflows.EvaluateID(rl.VersionOf(cfg.Name, 0), workflows.EvaluationKey(cfg)),
 	} {
 		var h historypb.History

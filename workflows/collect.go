@@ -21,6 +21,7 @@ type CollectIn struct {
 	Groups         int           `json:"groups"`
 	Size           int           `json:"size"`
 	PerActivity    int           `json:"per_activity"`
+	Quorum         float64       `json:"quorum,omitempty"`
 	EpisodeTimeout time.Duration `json:"episode_timeout"`
 }
 
@@ -29,6 +30,7 @@ type CollectIn struct {
 type CollectOut struct {
 	Episodes       int     `json:"episodes"`
 	Scored         int     `json:"scored"`
+	Valid          int     `json:"valid"` // groups whose scored members reach the quorum
 	Turns          int     `json:"turns"`
 	Tokens         int     `json:"tokens"`
 	Again          int     `json:"again,omitempty"` // episodes begun anew (see activities.RunTrajectoryOut)
@@ -89,5 +91,8 @@ func (c *collect) group(ctx workflow.Context, g int) error {
 	var judged activities.JudgeGroupOut
 	err := workflow.ExecuteActivity(judging(ctx), stages.JudgeGroup, activities.JudgeGroupIn{Stage: c.in.Stage, Tasks: c.in.Tasks, Group: g}).Get(ctx, &judged)
 	c.out.Scored += judged.Scored
+	if judged.Scored >= rl.Quorum(c.in.Quorum, c.in.Size) {
+		c.out.Valid++
+	}
 	return err
 }

@@ -24,7 +24,7 @@ type EvaluateIn struct {
 // Evaluate plays the held-out tasks with one version and records the success rates.
 func Evaluate(ctx workflow.Context, in EvaluateIn) (out activities.ScoreEvaluationOut, err error) {
 	var sampled activities.SampleGroupOut
-	if err := workflow.ExecuteActivity(noBeat(ctx), stages.SampleGroup, in.Stage).Get(ctx, &sampled); err != nil {
+	if err := workflow.ExecuteActivity(noBeat(ctx), stages.SampleGroup, activities.SampleGroupIn{Stage: in.Stage}).Get(ctx, &sampled); err != nil {
 		return out, err
 	}
 	var played []workflow.Future

@@ -40,9 +40,12 @@ var (
 // TrainID is the workflow id of a run.
 func TrainID(run rl.RunID) string { return "train/" + string(run) }
 
-// CollectID is the workflow id of part p of an update's groups.
-func CollectID(run rl.RunID, n rl.UpdateNumber, part, parts int) string {
+// CollectID is the workflow id of a part of an update's groups, sampled in a round (0 is the first).
+func CollectID(run rl.RunID, n rl.UpdateNumber, round, part, parts int) string {
 	id := fmt.Sprintf("collect/%s/%d", run, n)
+	if round > 0 {
+		id += fmt.Sprintf("/more-%d", round)
+	}
 	if parts > 1 {
 		id += fmt.Sprintf("/%d", part)
 	}

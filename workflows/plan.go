@@ -14,6 +14,9 @@ type Plan struct {
 	Updates        int           `json:"updates"`
 	Size           int           `json:"size"`
 	PerActivity    int           `json:"per_activity"`
+	Quorum         float64       `json:"quorum,omitempty"`
+	Valid          float64       `json:"valid,omitempty"`
+	Resample       int           `json:"resample,omitempty"`
 	EpisodeTimeout time.Duration `json:"episode_timeout"`
 	EvalEvery      int           `json:"eval_every"`
 	EvalKey        string        `json:"eval_key"`
@@ -24,6 +27,7 @@ type Plan struct {
 func PlanOf(c rl.Config) Plan {
 	return Plan{
 		Updates: c.Updates, Size: c.Group.Size, PerActivity: c.Group.PerActivity,
+		Quorum: c.Group.Quorum, Valid: c.Group.Valid, Resample: c.Group.Resample,
 		EpisodeTimeout: time.Duration(c.Env.EpisodeTimeout),
 		EvalEvery:      c.Eval.Every, EvalKey: EvaluationKey(c), Guard: c.GuardRules(),
 	}

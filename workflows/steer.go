@@ -40,6 +40,9 @@ type WaitingFor struct {
 // WaitingMemo is the key of WaitingFor in Train's memo.
 const WaitingMemo = "waiting_for"
 
+// byItself is who pauses a run that cannot go on well without a person.
+const byItself = "longhaul"
+
 // steering is what people want of the run.
 type steering struct {
 	wanted RunState // Running, Paused or Cancelled
@@ -106,10 +109,11 @@ func (t *train) hold(ctx workflow.Context) (over bool, err error) {
 	}
 	if t.wanted == Paused {
 		t.mark(ctx, Paused)
-		waits := WaitingFor{What: "resume", Since: workflow.Now(ctx).UTC().Truncate(time.Second), Why: fmt.Sprintf("paused by %s %s", t.by.By, t.point())}
+		waits := WaitingFor{What: "resume", Since: workflow.Now(ctx).UTC().Truncate(time.Second), Why: "paused by " + t.by.By}
 		if t.by.Why != "" {
-			waits.Why += ": " + t.by.Why
+			waits.Why += " (" + t.by.Why + ")"
 		}
+		waits.Why += " " + t.point()
 		if err := workflow.UpsertMemo(ctx, map[string]any{WaitingMemo: waits}); err != nil {
 			return false, err
 		}

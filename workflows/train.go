@@ -31,6 +31,8 @@ type State struct {
 	Current rl.UpdateNumber `json:"current"`        // update of Base
 	Made    bool            `json:"made,omitempty"` // update Next is made; its evaluation may be due
 	Guard   rl.Guard        `json:"guard"`
+	Empty   int             `json:"empty,omitempty"`  // updates in a row that had nothing to train on
+	Rounds  int             `json:"rounds,omitempty"` // of further tasks, allowed for this update beside the plan's
 	Backs   int             `json:"backs"`            // fallbacks in a row without a new update in between
 	Untold  []rl.Event      `json:"untold,omitempty"` // not yet in an update's summary
 }
@@ -65,7 +67,9 @@ func Train(ctx workflow.Context, in TrainIn) (TrainOut, error) {
 type train struct {
 	State
 	steering
-	in TrainIn
+	in    TrainIn
+	asked int // groups of the update at hand, and those of them that reached the quorum
+	valid int
 }
 
 func (t *train) run(ctx workflow.Context) (TrainOut, error) {
@@ -95,7 +99,11 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 		case err != nil:
 			return TrainOut{}, err
 		}
-		t.Next, t.Made, t.doing = t.Next+1, false, ""
+		t.Next, t.Made, t.Rounds, t.doing = t.Next+1, false, 0, ""
+		if t.Empty >= emptyInARow {
+			t.want(ctx, Paused, Command{By: byItself, Why: fmt.Sprintf("%d updates in a row had nothing to train on", t.Empty)})
+			t.Empty = 0
+		}
 		info := workflow.GetInfo(ctx)
 		long := info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > historyLimit
 		if long && t.wanted == Running && workflow.AllHandlersFinished(ctx) {
@@ -105,6 +113,9 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 	}
 	return t.end(ctx, Done)
 }
+
+// emptyInARow is how many updates may follow one another without anything to train on before the run is paused.
+const emptyInARow = 10
 
 // step makes update Next, as far as that is not done, and evaluates it. A command that stops the run cancels it, which
 // takes effect between turns and stages, and never in the middle of one.

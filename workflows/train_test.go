@@ -23,6 +23,10 @@ type world struct {
 	success map[rl.UpdateNumber]float64 // of evaluations
 	corrupt map[rl.UpdateNumber]bool    // whose job finds its base damaged, once
 	refusal error                       // of every rollout
+	scored  map[int]int                 // members of each group that are scored, by round; nil: all
+	trained int                         // tokens of a batch
+	round   int
+	rounds  []string // UPDATE/ROUND+GROUPS asked for
 	promote []rl.UpdateNumber
 	events  []string
 }
@@ -32,7 +36,7 @@ func manifest(n rl.UpdateNumber) rl.Ref { return rl.Ref{Key: fmt.Sprintf("ckpt/%
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	var s testsuite.WorkflowTestSuite
-	w := &world{env: s.NewTestWorkflowEnvironment(), success: map[rl.UpdateNumber]float64{}, corrupt: map[rl.UpdateNumber]bool{}}
+	w := &world{env: s.NewTestWorkflowEnvironment(), success: map[rl.UpdateNumber]float64{}, corrupt: map[rl.UpdateNumber]bool{}, trained: 1}
 	w.env.SetTestTimeout(time.Minute)
 	w.env.RegisterWorkflow(Collect)
 	w.env.RegisterWorkflow(Evaluate)
@@ -45,12 +49,28 @@ func newWorld(t *testing.T) *world {
 		m := manifest(in.Update - 2)
 		return activities.RestoreOut{Next: in.Update - 1, Base: &m, Current: in.Update - 2, Guard: rl.Guard{Scale: 1}, Skipped: []string{manifest(in.Update-1).Key + ": damaged"}}, nil
 	})
-	w.env.OnActivity(stages.SampleGroup, mock.Anything, mock.Anything).Return(activities.SampleGroupOut{Groups: 2}, nil)
+	w.env.OnActivity(stages.SampleGroup, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.SampleGroupIn) (activities.SampleGroupOut, error) {
+		if in.Evaluation == "" {
+			name := fmt.Sprintf("%d/%d", in.Update, in.Round)
+			if in.Round > 0 {
+				name += fmt.Sprintf("+%d", in.Groups)
+			}
+			w.round, w.rounds = in.Round, append(w.rounds, name)
+		}
+		return activities.SampleGroupOut{Groups: 2}, nil
+	})
 	w.env.OnActivity(stages.RunTrajectory, mock.Anything, mock.Anything).Return(func(context.Context, activities.RunTrajectoryIn) (activities.RunTrajectoryOut, error) {
 		return activities.RunTrajectoryOut{}, w.refusal
 	})
-	w.env.OnActivity(stages.JudgeGroup, mock.Anything, mock.Anything).Return(activities.JudgeGroupOut{}, nil)
-	w.env.OnActivity(stages.ComputeAdvantages, mock.Anything, mock.Anything).Return(activities.ComputeAdvantagesOut{}, nil)
+	w.env.OnActivity(stages.JudgeGroup, mock.Anything, mock.Anything).Return(func(context.Context, activities.JudgeGroupIn) (activities.JudgeGroupOut, error) {
+		if w.scored == nil {
+			return activities.JudgeGroupOut{Scored: 2}, nil
+		}
+		return activities.JudgeGroupOut{Scored: w.scored[w.round]}, nil
+	})
+	w.env.OnActivity(stages.ComputeAdvantages, mock.Anything, mock.Anything).Return(func(context.Context, activities.ComputeAdvantagesIn) (activities.ComputeAdvantagesOut, error) {
+		return activities.ComputeAdvantagesOut{TrainedTokens: w.trained}, nil
+	})
 	w.env.OnActivity(stages.UpdatePolicy, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.UpdatePolicyIn) (activities.UpdatePolicyOut, error) {
 		if w.corrupt[in.Update] {
 			delete(w.corrupt, in.Update)
@@ -87,6 +107,18 @@ func (w *world) train(t *testing.T, p Plan) {
 	if err := w.env.GetWorkflowError(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// waits collects what the run says that it waits for.
+func (w *world) waits() *[]string {
+	var said []string
+	w.env.OnUpsertMemo(mock.MatchedBy(func(memo map[string]any) bool {
+		if f, ok := memo[WaitingMemo].(WaitingFor); ok && f.What != "" {
+			said = append(said, f.Why)
+		}
+		return true
+	})).Return(nil)
+	return &said
 }
 
 func (w *world) bases() (out []string) {
@@ -150,5 +182,37 @@ func TestRefusalEndsTheRun(t *testing.T) {
 	err := w.env.GetWorkflowError()
 	if err == nil || !strings.Contains(err.Error(), "401 bad key") || activities.KindOf(err) != rl.Refused {
 		t.Fatalf("got %v (kind %q), want the refusal", err, activities.KindOf(err))
+	}
+}
+
+// An update with too few groups to learn from samples further tasks. When that does not help, the run is paused and
+// says why; resumed, it may try as often again.
+func TestTooFewGroups(t *testing.T) {
+	w := newWorld(t)
+	w.scored = map[int]int{2: 2} // from round 2 on, all is well
+	waits := w.waits()
+	w.env.RegisterDelayedCallback(func() {
+		w.env.UpdateWorkflow(Resume, "1", &testsuite.TestUpdateCallback{OnReject: func(err error) { t.Error(err) }, OnAccept: func() {}, OnComplete: func(any, error) {}}, Command{By: "tester"})
+	}, time.Hour)
+	w.train(t, Plan{Updates: 1, Quorum: .75, Valid: .25, Resample: 1})
+	if want := []string{"1/0", "1/1+2", "1/0", "1/1+2", "1/2+4"}; !slices.Equal(w.rounds, want) {
+		t.Errorf("rounds %v, want %v", w.rounds, want)
+	}
+	if len(*waits) != 1 || (*waits)[0] != "paused by longhaul (0 of 4 groups reached the quorum, 1 are needed, after 1 rounds of further tasks; `longhaul ledger r` says what became of the rest) in the rollouts of update 1, between turns" {
+		t.Errorf("waits %q", *waits)
+	}
+}
+
+// A run whose updates have nothing to train on does not go on for ever.
+func TestNothingToTrainOn(t *testing.T) {
+	w := newWorld(t)
+	w.trained = 0
+	waits := w.waits()
+	w.env.RegisterDelayedCallback(func() {
+		w.env.UpdateWorkflow(Cancel, "1", &testsuite.TestUpdateCallback{OnReject: func(err error) { t.Error(err) }, OnAccept: func() {}, OnComplete: func(any, error) {}}, Command{By: "tester"})
+	}, time.Hour)
+	w.train(t, Plan{Updates: 30})
+	if got := len(w.jobs); got != 11 || len(*waits) != 1 || !strings.Contains((*waits)[0], "10 updates in a row had nothing to train on") {
+		t.Errorf("%d jobs, waits %q", got, *waits)
 	}
 }

@@ -43,22 +43,29 @@ func (t *train) update(ctx workflow.Context) error {
 
 // gather samples the update's groups and turns them into a batch.
 func (t *train) gather(ctx workflow.Context, job *activities.UpdatePolicyIn, s *rl.UpdateSummary) error {
-	var sampled activities.SampleGroupOut
-	if err := t.do(ctx, noBeat(ctx), "its tasks are sampled", stages.SampleGroup, t.at(t.Next), &sampled, &s.Seconds.Sample); err != nil {
-		return err
-	}
-	got, err := t.collect(ctx, sampled)
-	if err != nil {
-		return err
-	}
-	s.Seconds.Rollout, s.Seconds.Judge = got.RolloutSeconds, got.JudgeSeconds
-	if got.Again > 0 {
-		t.tell(ctx, "begun_again", fmt.Sprintf("%d episodes were begun anew: after an interruption their environment did not say again what it had said", got.Again))
+	var in activities.ComputeAdvantagesIn
+	enough := false
+	for round := 0; !enough; round++ {
+		tasks, err := t.round(ctx, round, s)
+		if err != nil {
+			return err
+		}
+		if round == 0 {
+			in = activities.ComputeAdvantagesIn{Stage: t.at(t.Next), Tasks: tasks, Current: t.Current}
+		} else {
+			in.More = append(in.More, tasks)
+		}
+		if enough, err = t.enough(ctx, round); err != nil {
+			return err
+		}
 	}
 	var batch activities.ComputeAdvantagesOut
-	in := activities.ComputeAdvantagesIn{Stage: t.at(t.Next), Tasks: sampled.Tasks, Current: t.Current}
 	if err := t.do(ctx, bookkeeping(ctx), "its advantages", stages.ComputeAdvantages, in, &batch, &s.Seconds.Advantage); err != nil {
 		return err
+	}
+	t.Empty++
+	if batch.TrainedTokens > 0 {
+		t.Empty = 0
 	}
 	s.Success, s.RewardMean, s.RewardStd = batch.Stats.Success, batch.Stats.RewardMean, batch.Stats.RewardStd
 	s.ZeroVarianceFraction, s.Tokens, s.Turns = batch.Stats.ZeroVarianceFraction, batch.Stats.Tokens, batch.Stats.Turns
@@ -66,20 +73,64 @@ func (t *train) gather(ctx workflow.Context, job *activities.UpdatePolicyIn, s *
 	return nil
 }
 
+// round samples tasks, the round-th time for this update, and collects their groups.
+func (t *train) round(ctx workflow.Context, round int, s *rl.UpdateSummary) (tasks rl.Ref, err error) {
+	in := activities.SampleGroupIn{Stage: t.at(t.Next), Round: round}
+	if round == 0 {
+		t.asked, t.valid = 0, 0
+	} else {
+		in.Groups = t.asked - t.valid
+	}
+	var sampled activities.SampleGroupOut
+	var seconds float64
+	if err := t.do(ctx, noBeat(ctx), "its tasks are sampled", stages.SampleGroup, in, &sampled, &seconds); err != nil {
+		return tasks, err
+	}
+	got, err := t.collect(ctx, sampled, round)
+	if err != nil {
+		return tasks, err
+	}
+	t.asked, t.valid = t.asked+sampled.Groups, t.valid+got.Valid
+	s.Seconds.Sample += seconds
+	s.Seconds.Rollout += got.RolloutSeconds
+	s.Seconds.Judge += got.JudgeSeconds
+	if got.Again > 0 {
+		t.tell(ctx, "begun_again", fmt.Sprintf("%d episodes were begun anew: after an interruption their environment did not say again what it had said", got.Again))
+	}
+	return sampled.Tasks, nil
+}
+
+// enough reports whether enough groups reached the quorum to learn from. When they did not, and further rounds have not
+// helped, the run is paused: a person can mend what is broken and resume, which allows as many rounds again.
+func (t *train) enough(ctx workflow.Context, round int) (bool, error) {
+	need := rl.Quorum(t.in.Plan.Valid, t.asked)
+	if t.valid >= need {
+		return true, nil
+	}
+	words := fmt.Sprintf("%d of %d groups reached the quorum, %d are needed", t.valid, t.asked, need)
+	if round < t.in.Plan.Resample+t.Rounds {
+		t.tell(ctx, "resampled", words+": further tasks are sampled")
+		return false, nil
+	}
+	t.Rounds += max(1, t.in.Plan.Resample)
+	t.want(ctx, Paused, Command{By: byItself, Why: fmt.Sprintf("%s, after %d rounds of further tasks; `longhaul ledger %s` says what became of the rest", words, round, t.in.Run)})
+	return false, ctx.Err()
+}
+
 // collect runs one Collect, or several side by side for an update of many groups.
-func (t *train) collect(ctx workflow.Context, sampled activities.SampleGroupOut) (all CollectOut, err error) {
+func (t *train) collect(ctx workflow.Context, sampled activities.SampleGroupOut, round int) (all CollectOut, err error) {
 	t.doing = playing
 	parts := (sampled.Groups + groupsPerCollect - 1) / groupsPerCollect
 	futures := make([]workflow.ChildWorkflowFuture, parts)
 	ctx, cancel := workflow.WithCancel(ctx)
 	defer cancel() // when one part fails for good the others need not go on
 	for p := range parts {
-		child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: CollectID(t.in.Run, t.Next, p, parts), TaskQueue: ControlQueue, WaitForCancellation: true})
+		child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: CollectID(t.in.Run, t.Next, round, p, parts), TaskQueue: ControlQueue, WaitForCancellation: true})
 		first := p * groupsPerCollect
 		futures[p] = workflow.ExecuteChildWorkflow(child, Collect, CollectIn{
 			Stage: t.at(t.Next), Tasks: sampled.Tasks, Version: rl.VersionOf(t.in.Run, t.Current),
 			First: first, Groups: min(groupsPerCollect, sampled.Groups-first),
-			Size: t.in.Plan.Size, PerActivity: t.in.Plan.PerActivity, EpisodeTimeout: t.in.Plan.EpisodeTimeout,
+			Size: t.in.Plan.Size, PerActivity: t.in.Plan.PerActivity, Quorum: t.in.Plan.Quorum, EpisodeTimeout: t.in.Plan.EpisodeTimeout,
 		})
 	}
 	for _, f := range futures {
@@ -88,6 +139,7 @@ func (t *train) collect(ctx workflow.Context, sampled activities.SampleGroupOut)
 			return all, err
 		}
 		all.Again += out.Again
+		all.Valid += out.Valid
 		all.RolloutSeconds = max(all.RolloutSeconds, out.RolloutSeconds)
 		all.JudgeSeconds = max(all.JudgeSeconds, out.JudgeSeconds)
 	}
