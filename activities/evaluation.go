@@ -63,6 +63,9 @@ func (a *Activities) scoreEvaluation(ctx context.Context, in ScoreEvaluationIn) 
 		e.ByKind[kind] = wilson(r)
 	}
 	ref, e, err := store.PutJSON(ctx, st, store.EvaluationKey(in.Run, in.Update, in.Evaluation), e)
+	if err == nil {
+		err = st.Unpin(ctx, in.Run, in.pinName())
+	}
 	return ScoreEvaluationOut{Evaluation: ref, Greedy: e.Greedy, Sampled: e.Sampled}, err
 }
 

@@ -43,10 +43,15 @@ func (a *Activities) restore(ctx context.Context, in RestoreIn) (RestoreOut, err
 		out.Skipped = append(out.Skipped, s.Key+": "+s.Why)
 	}
 	if kind := rl.KindOf(err); kind == rl.NotFound || kind == rl.Corrupt { // none, or none that is whole
-		return out, nil
+		return out, st.Recall(ctx, in.Run, -1)
 	}
 	if err != nil {
 		return out, err
+	}
+	if len(found.Skipped) > 0 {
+		if err := st.Recall(ctx, in.Run, found.Checkpoint.Update); err != nil {
+			return out, err
+		}
 	}
 	w := walk{Stage: in.Stage, store: st, config: cfg, evalKey: in.EvalKey}
 	n := found.Checkpoint.Update
@@ -84,6 +89,11 @@ func (w walk) guard(ctx context.Context, n rl.UpdateNumber) (g rl.Guard, err err
 			continue
 		}
 		manifest, _, err := w.store.FindCheckpoint(ctx, w.Run, k)
+		if rl.KindOf(err) == rl.NotFound { // what gc retired was judged too
+			var r rl.Retired
+			r, err = w.store.Retired(ctx, w.Run, k)
+			manifest = r.Manifest
+		}
 		if err != nil {
 			if err := unlessGone(err); err != nil {
 				return g, err

@@ -54,6 +54,11 @@ func (a *Activities) runTrajectories(ctx context.Context, in RunTrajectoryIn, be
 	if err != nil {
 		return out, err
 	}
+	unpin, err := a.pinned(ctx, st, in.Stage)
+	if err != nil {
+		return out, err
+	}
+	defer unpin()
 	if cfg.Policy.Use == "tiny" {
 		if err := a.ready(ctx, in.Stage, st, cfg, in.Version); err != nil {
 			return out, err

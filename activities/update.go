@@ -81,7 +81,7 @@ func (a *Activities) updatePolicy(ctx context.Context, in UpdatePolicyIn) (out U
 			return out, err
 		}
 		result.Spec = job
-		if ref, result, err = store.PutJSON(ctx, st, store.JobResultKey(job), result); err != nil {
+		if ref, result, err = st.PutResult(ctx, job, result); err != nil {
 			return out, err
 		}
 	}

@@ -10,14 +10,24 @@ import (
 //
 // A manifest at its key that differs is a Conflict, unless a pointer of the run proves that it is damaged: the
 // pointer remembers the sha256 of what was published, and that is this manifest. Then it is replaced.
-// Errors: Conflict, Invalid (a metric without a JSON form), else as Get.
+//
+// Errors: Conflict, also when gc has retired the checkpoint and its run did not ask for it again (Recall); Invalid (a
+// metric without a JSON form); Unavailable when gc removed a chunk meanwhile; else as Get.
 func (s *Store) PutCheckpoint(ctx context.Context, c rl.Checkpoint) (rl.Ref, error) {
 	key := CheckpointKey(c.Run, c.Update)
 	body, err := encode(key, c)
 	if err != nil {
 		return rl.Ref{}, err
 	}
+	if _, err := s.Retired(ctx, c.Run, c.Update); err == nil {
+		return rl.Ref{}, rl.Errorf(rl.Conflict, at(key), "gc has retired this checkpoint; it is published again only after a fallback to an older one")
+	} else if !damaged(err) {
+		return rl.Ref{}, err
+	}
 	ref, err := s.PutNew(ctx, key, body)
+	if err == nil {
+		return ref, s.rooted(ctx, key, c.Files)
+	}
 	if rl.KindOf(err) != rl.Conflict {
 		return ref, err
 	}
@@ -27,6 +37,17 @@ func (s *Store) PutCheckpoint(ctx context.Context, c rl.Checkpoint) (rl.Ref, err
 		}
 	}
 	return ref, err
+}
+
+// PutResult records what an update job left behind, whose chunks PutFile has stored, unless a result is recorded, and
+// returns what is. Errors: Unavailable when gc removed the job or a chunk meanwhile (do the job again), else as PutJSON.
+func (s *Store) PutResult(ctx context.Context, job string, r rl.UpdateResult) (rl.Ref, rl.UpdateResult, error) {
+	key := JobResultKey(job)
+	ref, r, err := PutJSON(ctx, s, key, r)
+	if err != nil {
+		return ref, r, err
+	}
+	return ref, r, s.rooted(ctx, key, r.Files, JobSpecKey(job))
 }
 
 // Checkpoint reads a manifest. Its files are checked by Restore and ReadFile. Errors: NotFound, Corrupt, else as Get.

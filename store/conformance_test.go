@@ -34,10 +34,13 @@ func TestConformance(t *testing.T) {
 		{"damaged segment", damagedSegment},
 		{"trajectories", trajectories},
 		{"verify", verify},
+		{"gc", collected},
+		{"gc keeps what is referred to", referredTo},
 	}
 	races := []named{
 		{"racing publishers", racingPublishers},
 		{"latest under races", latestUnderRaces},
+		{"gc beside publishers", gcBesidePublishers},
 	}
 	for _, e := range endpoints {
 		t.Run(e.name, func(t *testing.T) {

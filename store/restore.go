@@ -33,13 +33,15 @@ func (s *Store) Restore(ctx context.Context, run rl.RunID, from *rl.Ref) (Restor
 		if !damaged(err) {
 			break
 		}
-		r.Skipped = append(r.Skipped, fault(next.Key, err))
+		if _, retired, _ := s.retired(ctx, next.Key); !retired { // else gc's doing, and no damage
+			r.Skipped = append(r.Skipped, fault(next.Key, err))
+		}
 	}
 	r = Restored{Skipped: r.Skipped}
 	switch {
 	case err != nil:
 		return r, err
-	case len(tried) == 0:
+	case len(r.Skipped) == 0:
 		return r, rl.Errorf(rl.NotFound, at(CheckpointPrefix(run)), "run %q has no checkpoint", run)
 	}
 	return r, rl.Errorf(rl.Corrupt, at(CheckpointPrefix(run)), "none of %d checkpoints is good; the newest: %s: %s", len(tried), r.Skipped[0].Key, r.Skipped[0].Why)

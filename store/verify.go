@@ -41,7 +41,7 @@ type reference struct {
 }
 
 // Verify reads everything of a run and checks it: every record decodes and lies where it belongs, every checkpoint,
-// update result and pointer refers to what is there, every chunk has its hash. Faults are in the report. The error
+// update result and pointer refers to what is there (or, a checkpoint, was retired by gc), every chunk has its hash. Faults are in the report. The error
 // is for what kept it from looking: NotFound when there is no such run, else Refused and Unavailable as Get.
 func (s *Store) Verify(ctx context.Context, run rl.RunID) (Report, error) {
 	v := &verification{store: s, run: run, sums: map[string]string{}, files: map[string]*neededFile{}, chunks: map[string]bool{}}
@@ -124,8 +124,18 @@ func (v *verification) references(ctx context.Context) error {
 	return each(len(v.refs), readers, func(i int) error {
 		r := v.refs[i]
 		switch sum, read := v.sums[r.Key]; {
-		case !read: // of another run (a fork's parent), or missing
-			if _, err := v.store.GetRef(ctx, r.Ref); damaged(err) {
+		case !read: // of another run (a fork's parent), retired, or missing
+			_, err := v.store.GetRef(ctx, r.Ref)
+			if rl.KindOf(err) == rl.NotFound {
+				was, ok, readErr := v.store.retired(ctx, r.Key)
+				if readErr != nil {
+					return readErr
+				}
+				if ok && was.Manifest == r.Ref {
+					return nil
+				}
+			}
+			if damaged(err) {
 				f := fault(r.Key, err)
 				v.fault(Fault{f.Key, f.Why + "; " + r.by + " refers to it"})
 			} else if err != nil {

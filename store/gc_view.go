@@ -1,0 +1,256 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// view is what a store holds that bears on retention, as it was when gc looked.
+type view struct {
+	runs   []*heldRun
+	jobs   []heldJob
+	needed map[string][]string // who refers to a manifest, by its key, in words
+	pins   []string            // keys of those that ran out
+}
+
+// heldRun is one run's part of a view.
+type heldRun struct {
+	id        rl.RunID
+	config    *rl.Config // nil: missing or damaged, then nothing of the run goes
+	manifests map[rl.UpdateNumber]manifest
+	retired   map[rl.UpdateNumber]bool // without a manifest beside the record
+	success   map[rl.UpdateNumber]float64
+}
+
+type manifest struct {
+	rl.Checkpoint
+	ref rl.Ref
+}
+
+// heldJob is an update job.
+type heldJob struct {
+	id     string
+	spec   *rl.UpdateSpec // nil: missing
+	result *rl.UpdateResult
+}
+
+// look reads a view. What never changes is read once and remembered. Errors: Corrupt when a manifest or a job cannot be
+// read, since what it refers to cannot be told then; else as Get.
+func (g *gc) look(ctx context.Context) (*view, error) {
+	ids, err := g.store.Runs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{needed: map[string][]string{}, runs: make([]*heldRun, len(ids))}
+	var mu sync.Mutex
+	need := func(key, who string) {
+		mu.Lock()
+		defer mu.Unlock()
+		v.needed[key] = append(v.needed[key], who)
+	}
+	expired := func(key string) {
+		mu.Lock()
+		defer mu.Unlock()
+		v.pins = append(v.pins, key)
+	}
+	err = each(len(ids), readers, func(i int) (err error) {
+		v.runs[i], err = g.lookAt(ctx, ids[i], need, expired)
+		return err
+	})
+	if err == nil {
+		v.jobs, err = g.lookAtJobs(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	byRun := map[rl.RunID]*heldRun{}
+	for _, r := range v.runs {
+		byRun[r.id] = r
+	}
+	for _, j := range v.jobs {
+		if j.spec == nil || j.spec.Base == nil {
+			continue
+		}
+		r := byRun[j.spec.Run]
+		if r == nil {
+			continue
+		}
+		if _, made := r.manifests[j.spec.Update]; !made && !r.retired[j.spec.Update] {
+			need(j.spec.Base.Key, fmt.Sprintf("%s/%d is being trained from it", j.spec.Run, j.spec.Update))
+		}
+	}
+	return v, nil
+}
+
+// lookAt reads one run's part.
+func (g *gc) lookAt(ctx context.Context, id rl.RunID, need func(key, who string), expired func(key string)) (*heldRun, error) {
+	r := &heldRun{id: id, manifests: map[rl.UpdateNumber]manifest{}, retired: map[rl.UpdateNumber]bool{}, success: map[rl.UpdateNumber]float64{}}
+	_, cfg, err := FindJSON[rl.Config](ctx, g.store, ConfigKey(id))
+	if err == nil {
+		r.config = &cfg
+	} else if !damaged(err) {
+		return r, err
+	}
+	err = g.names(ctx, CheckpointPrefix(id), func(name string) error {
+		key := CheckpointPrefix(id) + name
+		m, err := remembered(g, key, func() (m manifest, err error) {
+			n, ok := numberOf(name)
+			if !ok {
+				return m, rl.Errorf(rl.Corrupt, at(key), "it is no manifest")
+			}
+			m.ref, m.Checkpoint, err = g.store.FindCheckpoint(ctx, id, n)
+			return m, err
+		})
+		if err == nil {
+			r.manifests[m.Update] = m
+		}
+		return err
+	})
+	if err == nil {
+		err = g.names(ctx, RetiredPrefix(id), func(name string) error {
+			if n, ok := numberOf(name); ok && r.manifests[n].ref.Key == "" {
+				r.retired[n] = true
+			}
+			return nil
+		})
+	}
+	if err == nil {
+		err = g.lookAtPins(ctx, id, need, expired)
+	}
+	for _, name := range []string{Latest, Best} {
+		if err != nil {
+			break
+		}
+		var to rl.Ref
+		if to, err = g.store.Pointer(ctx, id, name); err == nil {
+			need(to.Key, name+" of "+string(id))
+		} else if damaged(err) {
+			err = nil
+		}
+	}
+	if err == nil && r.config != nil {
+		err = g.lookAtEvaluations(ctx, r)
+	}
+	return r, err
+}
+
+func (g *gc) lookAtPins(ctx context.Context, id rl.RunID, need func(key, who string), expired func(key string)) error {
+	prefix := RunPrefix(id) + "pins/"
+	return g.names(ctx, prefix, func(name string) error {
+		_, p, err := FindJSON[rl.Pin](ctx, g.store, prefix+name) // it changes
+		switch {
+		case rl.KindOf(err) == rl.NotFound: // ended in between
+			return nil
+		case err != nil:
+			return err
+		case time.Now().After(p.Until.Add(pinSlack)):
+			expired(prefix + name)
+		default:
+			need(p.Manifest.Key, "pinned: "+p.For)
+		}
+		return nil
+	})
+}
+
+// lookAtEvaluations reads how well the run's checkpoints did in its own evaluation.
+func (g *gc) lookAtEvaluations(ctx context.Context, r *heldRun) error {
+	own := g.Evaluation(*r.config)
+	for n := range r.manifests {
+		key := EvaluationKey(r.id, n, own)
+		e, err := remembered(g, key, func() (rl.Evaluation, error) {
+			_, e, err := FindJSON[rl.Evaluation](ctx, g.store, key)
+			return e, err
+		})
+		if err == nil {
+			r.success[n] = e.Success()
+		} else if !damaged(err) { // damaged or not there yet: not evaluated
+			return err
+		}
+	}
+	return nil
+}
+
+// lookAtJobs reads every update job.
+func (g *gc) lookAtJobs(ctx context.Context) ([]heldJob, error) {
+	keys, err := g.store.keys(ctx, "jobs/")
+	if err != nil {
+		return nil, err
+	}
+	index := map[string]int{}
+	var jobs []heldJob
+	for _, key := range keys {
+		id := path.Base(path.Dir(key))
+		if _, seen := index[id]; !seen {
+			index[id] = len(jobs)
+			jobs = append(jobs, heldJob{id: id})
+		}
+	}
+	var mu sync.Mutex
+	err = each(len(keys), readers, func(i int) error {
+		key := keys[i]
+		j := &jobs[index[path.Base(path.Dir(key))]]
+		switch path.Base(key) {
+		case "spec.json":
+			spec, err := remembered(g, key, func() (rl.UpdateSpec, error) {
+				_, spec, err := FindJSON[rl.UpdateSpec](ctx, g.store, key)
+				return spec, err
+			})
+			return keepIfThere(&mu, &j.spec, spec, err)
+		case "result.json":
+			result, err := remembered(g, key, func() (rl.UpdateResult, error) {
+				_, result, err := FindJSON[rl.UpdateResult](ctx, g.store, key)
+				return result, err
+			})
+			return keepIfThere(&mu, &j.result, result, err)
+		}
+		return nil
+	})
+	return jobs, err
+}
+
+// keepIfThere sets a part of a job unless it has gone in between.
+func keepIfThere[T any](mu *sync.Mutex, to **T, v T, err error) error {
+	if err == nil {
+		mu.Lock()
+		*to = &v
+		mu.Unlock()
+	} else if rl.KindOf(err) == rl.NotFound {
+		err = nil
+	}
+	return err
+}
+
+// names calls do for each object directly under a prefix; one that is gone by then is passed over.
+func (g *gc) names(ctx context.Context, prefix string, do func(name string) error) error {
+	names, err := g.store.Names(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "/") {
+			continue
+		}
+		if err := do(name); err != nil && rl.KindOf(err) != rl.NotFound {
+			return err
+		}
+	}
+	return nil
+}
+
+// remembered reads an immutable object once. Failures are not remembered.
+func remembered[T any](g *gc, key string, read func() (T, error)) (T, error) {
+	if v, ok := g.memory.Load(key); ok {
+		return v.(T), nil
+	}
+	v, err := read()
+	if err == nil {
+		g.memory.Store(key, v)
+	}
+	return v, err
+}
