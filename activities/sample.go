@@ -71,19 +71,13 @@ func (a *Activities) sampleGroup(ctx context.Context, in SampleGroupIn) (SampleG
 
 // more are further tasks for an update: the first in.Groups, in a shuffle of this round, that no earlier round has.
 func more(ctx context.Context, st *store.Store, cfg rl.Config, world envs.World, in SampleGroupIn) (sampled []rl.Task, err error) {
+	before, err := st.Tasks(ctx, in.Run, in.Update)
+	if err != nil {
+		return nil, err
+	}
 	taken := map[rl.TaskID]bool{}
-	key := in.tasksKey()
-	for round := range in.Round {
-		if round > 0 {
-			key = store.MoreTasksKey(in.Run, in.Update, round)
-		}
-		_, before, err := store.FindJSON[[]rl.Task](ctx, st, key)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range before {
-			taken[t.ID] = true
-		}
+	for _, t := range before {
+		taken[t.ID] = true
 	}
 	sampled = []rl.Task{}
 	n := cfg.Env.Tasks.Train.Len()

@@ -79,7 +79,7 @@ func (a *assembly) group(g rl.Group, judged rl.Scores) {
 			slots[i].LeftOut, slots[i].Why = failure(g, i)
 			continue
 		}
-		slots[i].Tokens = t.ActionTokens()
+		slots[i].Tokens, slots[i].Turns, slots[i].Stop = t.ActionTokens(), len(t.Turns), t.Stop
 		a.tally.played(t)
 		score := scoreOf(g, judged, i)
 		if !score.Scored() {
@@ -136,6 +136,9 @@ func (a *assembly) enter(slots []rl.Slot) {
 	for _, s := range slots {
 		a.ledger.Asked++
 		a.ledger.Tokens += s.Tokens
+		if s.Stop.Truncated() {
+			a.ledger.Truncated++
+		}
 		if s.LeftOut == "" {
 			a.ledger.Trained++
 		} else {

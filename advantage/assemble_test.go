@@ -76,7 +76,7 @@ func TestAssembleSpreadsAdvantagesOverSampledTokens(t *testing.T) {
 	if want := (Stats{Success: .5, RewardMean: .5, RewardStd: .5, Tokens: 12, Turns: 8}); stats != want {
 		t.Errorf("%+v, not %+v", stats, want)
 	}
-	if slot := (rl.Slot{Task: "train-1", Member: 3, Tokens: 3, Score: 1, Samples: 1}); ledger.Slots[3] != slot {
+	if slot := (rl.Slot{Task: "train-1", Member: 3, Tokens: 3, Turns: 2, Score: 1, Samples: 1}); ledger.Slots[3] != slot {
 		t.Errorf("%+v", ledger.Slots[3])
 	}
 }

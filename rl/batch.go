@@ -66,15 +66,18 @@ func Quorum(share float64, n int) int { return int(math.Ceil(share*float64(n) - 
 
 // Ledger says where every rollout of an update ended. Asked == Trained + sum(LeftOut), always.
 type Ledger struct {
-	Schema   string          `json:"schema"` // LedgerSchema
-	Run      RunID           `json:"run"`
-	Update   UpdateNumber    `json:"update"`
-	Asked    int             `json:"asked"`
-	Trained  int             `json:"trained"`
-	LeftOut  map[LeftOut]int `json:"left_out"`
-	Tokens   int             `json:"tokens"`   // sampled tokens of all trajectories
-	Balanced bool            `json:"balanced"` // the sums agree
-	Slots    []Slot          `json:"slots"`
+	Schema  string          `json:"schema"` // LedgerSchema
+	Run     RunID           `json:"run"`
+	Update  UpdateNumber    `json:"update"`
+	Asked   int             `json:"asked"`
+	Trained int             `json:"trained"`
+	LeftOut map[LeftOut]int `json:"left_out"`
+	Tokens  int             `json:"tokens"` // sampled tokens of all trajectories
+	USD     float64         `json:"usd"`    // what judging cost
+	// Truncated counts the episodes that were cut off; they are among the others.
+	Truncated int    `json:"truncated"`
+	Balanced  bool   `json:"balanced"` // the sums agree
+	Slots     []Slot `json:"slots"`
 }
 
 // LedgerSchema is the version of the Ledger JSON form.
@@ -87,8 +90,11 @@ type Slot struct {
 	LeftOut LeftOut `json:"left_out,omitempty"` // empty: trained
 	Why     string  `json:"why,omitempty"`      // the failure's own words
 	Tokens  int     `json:"tokens"`
-	Score   float64 `json:"score"`
-	Samples int     `json:"samples"` // training rows; more than 1 where the history changed
+	Turns   int     `json:"turns"`
+	// Stop is why the episode ended; empty where there is no trajectory.
+	Stop    StopReason `json:"stop,omitempty"`
+	Score   float64    `json:"score"`
+	Samples int        `json:"samples"` // training rows; more than 1 where the history changed
 }
 
 // Balance sets Balanced from the counts and the slots.

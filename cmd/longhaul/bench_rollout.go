@@ -43,7 +43,7 @@ func benchRollout(ctx context.Context, a *app) (b benchmark, err error) {
 		return b, err
 	}
 	defer os.RemoveAll(dir)
-	inside := &app{data: dir, out: a.out, log: a.log, getenv: func(name string) string {
+	inside := &app{data: dir, out: a.out, log: a.log, patience: a.patience, getenv: func(name string) string {
 		if strings.HasPrefix(name, "TEMPORAL_") || name == "LONGHAUL_STORE" {
 			return "" // always the embedded servers
 		}
@@ -176,12 +176,12 @@ func lineLoop(ctx context.Context, h *host, url string, episodes int) (time.Dura
 		return 0, err
 	}
 	stage := activities.Stage{Run: cfg.Name, Store: h.URI, Config: ref, Update: 1}
-	sampled, err := (&activities.Activities{OpenStore: h.OpenStore}).SampleGroup(ctx, stage)
+	sampled, err := (&activities.Activities{OpenStore: h.OpenStore}).SampleGroup(ctx, activities.SampleGroupIn{Stage: stage})
 	if err != nil {
 		return 0, err
 	}
 	start := time.Now()
-	run, err := h.Temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: workflows.CollectID(cfg.Name, 1, 0, 1), TaskQueue: workflows.ControlQueue}, workflows.Collect, workflows.CollectIn{
+	run, err := h.Temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: workflows.CollectID(cfg.Name, 1, 0, 0, 1), TaskQueue: workflows.ControlQueue}, workflows.Collect, workflows.CollectIn{
 		Stage: stage, Tasks: sampled.Tasks, Version: rl.VersionOf(cfg.Name, 0), Groups: sampled.Groups,
 		Size: benchGroup, PerActivity: benchGroup, EpisodeTimeout: time.Minute,
 	})

@@ -32,7 +32,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("LONGHAUL_THREADS", "1")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await, "pause": pause, "exits": exits, "follow": follow, "damage": damage, "jsonlines": jsonLines},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await, "pause": pause, "exits": exits, "eventually": eventually, "follow": follow, "damage": damage, "jsonlines": jsonLines},
 	})
 }
 
@@ -74,6 +74,20 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if fmt.Sprint(code) != args[0] {
 		ts.Fatalf("exit code %d, want %s", code, args[0])
 	}
+}
+
+// eventually COMMAND ARGS... runs a command until it succeeds, for a minute at most.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 1 || neg {
+		ts.Fatalf("use: eventually COMMAND ARGS...")
+	}
+	var err error
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if err = ts.Exec(args[0], args[1:]...); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("%v: %v", args, err)
 }
 
 var shownID = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*[/@]\S+) `)

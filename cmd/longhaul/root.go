@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,8 @@ type app struct {
 	out    *output
 	getenv func(string) string
 	log    *slog.Logger // of the parts in this process; see logger
+
+	patience time.Duration // with parts that do not answer
 }
 
 // Groups of commands in the help.
@@ -85,8 +88,8 @@ const plainPath = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.demoCommand(), a.trainCommand(), a.upCommand(), a.workerCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand(),
-		a.runsCommand(), a.statusCommand(), a.watchCommand(), a.showCommand(), a.evalCommand(), a.verifyCommand(), a.benchCommand(),
-		a.initCommand(), a.doctorCommand(), a.schemaCommand(), a.versionCommand(),
+		a.runsCommand(), a.statusCommand(), a.watchCommand(), a.showCommand(), a.ledgerCommand(), a.evalCommand(), a.verifyCommand(), a.benchCommand(),
+		a.initCommand(), a.doctorCommand(), a.gcCommand(), a.schemaCommand(), a.versionCommand(),
 	}
 }
 

@@ -10,7 +10,11 @@ import (
 
 // readMembers reads a group and all that is known of its episodes.
 func (v viewer) readMembers(ctx context.Context, at address) (g shownGroup, err error) {
-	task, err := v.task(ctx, store.TasksKey(at.run, at.update), at, fmt.Sprintf("%s/%d", at.run, at.update))
+	tasks, err := v.tasks(ctx, at)
+	if err != nil {
+		return g, err
+	}
+	task, err := taskOf(tasks, at, fmt.Sprintf("%s/%d", at.run, at.update))
 	if err != nil {
 		return g, err
 	}
@@ -43,12 +47,26 @@ func (v viewer) readMembers(ctx context.Context, at address) (g shownGroup, err 
 	return g, nil
 }
 
+// tasks are those of an address's update, nil when there are none (yet).
+func (v viewer) tasks(ctx context.Context, at address) (*[]rl.Task, error) {
+	list, err := v.store.Tasks(ctx, at.run, at.update)
+	if rl.KindOf(err) == rl.NotFound {
+		return nil, nil
+	}
+	return &list, err
+}
+
 // task finds the task of an address in the stored list; where is the id of what lists it.
 func (v viewer) task(ctx context.Context, key string, at address, where string) (rl.Task, error) {
 	list, err := find[[]rl.Task](ctx, v.store, key)
 	if err != nil {
 		return rl.Task{}, err
 	}
+	return taskOf(list, at, where)
+}
+
+// taskOf finds the task of an address in a list.
+func taskOf(list *[]rl.Task, at address, where string) (rl.Task, error) {
 	if list == nil {
 		return rl.Task{}, rl.Errorf(rl.NotFound, where, "nothing is stored of it (yet); `longhaul show %s` lists what there is", at.run)
 	}
@@ -106,7 +124,7 @@ func (v viewer) learnt(ctx context.Context, at address) (advantages map[int]floa
 	return advantages, slots, nil
 }
 
-// lineage finds the checkpoint that sampled a trajectory. It may be gone (retention): nil then.
+// lineage finds the checkpoint that sampled a trajectory, also when gc has retired it. It may be lost: nil then.
 func (v viewer) lineage(ctx context.Context, t *rl.Trajectory) (*lineage, error) {
 	if t == nil {
 		return nil, nil
@@ -115,7 +133,7 @@ func (v viewer) lineage(ctx context.Context, t *rl.Trajectory) (*lineage, error)
 	if err != nil {
 		return nil, nil // a server's own name of its model
 	}
-	ref, c, err := v.store.FindCheckpoint(ctx, run, n)
+	ref, c, _, err := v.manifest(ctx, run, n)
 	if k := rl.KindOf(err); k == rl.NotFound || k == rl.Corrupt {
 		return nil, nil
 	}

@@ -87,14 +87,13 @@ func (v viewer) summary(u rl.UpdateSummary) {
 
 // ledgerLine is "1024 rollouts asked for: 640 trained on, 384 left out (zero_variance 384)".
 func ledgerLine(l rl.Ledger) string {
-	var why []string
 	left := 0
-	for _, r := range slices.Sorted(maps.Keys(l.LeftOut)) {
-		why, left = append(why, fmt.Sprintf("%s %d", r, l.LeftOut[r])), left+l.LeftOut[r]
+	for _, n := range l.LeftOut {
+		left += n
 	}
 	line := fmt.Sprintf("%d rollouts asked for: %d trained on, %d left out", l.Asked, l.Trained, left)
 	if left > 0 {
-		line += " (" + strings.Join(why, ", ") + ")"
+		line += " (" + reasons(l.LeftOut) + ")"
 	}
 	if !l.Balanced {
 		line += "; THE SUMS DO NOT AGREE"
@@ -122,7 +121,7 @@ func (v viewer) readUpdate(ctx context.Context, at address) (s shownUpdate, err 
 	if s.Ledger, err = find[rl.Ledger](ctx, v.store, store.LedgerKey(at.run, at.update)); err != nil {
 		return s, err
 	}
-	tasks, err := find[[]rl.Task](ctx, v.store, store.TasksKey(at.run, at.update))
+	tasks, err := v.tasks(ctx, at)
 	if err != nil {
 		return s, err
 	}
