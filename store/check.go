@@ -18,6 +18,9 @@ import (
 func (s *Store) Check(ctx context.Context) error {
 	key := "check/" + rand.Text()
 	defer func() {
+		if ctx.Err() != nil { // what does not answer does not delete either
+			return
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		_ = s.Delete(ctx, key) // what matters has been found out; a probe left behind harms nothing

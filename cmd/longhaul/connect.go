@@ -46,8 +46,23 @@ type conn struct {
 // with the process that holds the data directory; else in this process, for as long as the command runs.
 //
 // Errors: NotFound when there is no data directory, Conflict when another process takes it this moment, Invalid for
-// an environment that makes no sense.
-func (a *app) connect(ctx context.Context, w want) (c *conn, err error) {
+// an environment that makes no sense, Unavailable when a part that is wanted does not answer.
+func (a *app) connect(ctx context.Context, w want) (*conn, error) {
+	c, err := a.find(ctx, w)
+	if err != nil {
+		return c, err
+	}
+	if err = c.reachStore(ctx, a); err == nil && w.Temporal {
+		err = c.reachTemporal(ctx, a)
+	}
+	if err != nil {
+		c.Close()
+	}
+	return c, err
+}
+
+// find is connect without asking whether the parts answer.
+func (a *app) find(ctx context.Context, w want) (c *conn, err error) {
 	c = &conn{URI: a.storeURI(w), options: store.Options{Log: a.log}}
 	defer func() {
 		if err != nil {
@@ -55,7 +70,7 @@ func (a *app) connect(ctx context.Context, w want) (c *conn, err error) {
 		}
 	}()
 	if c.URI != "" { // a wrong address is said before anything is started
-		if c.Store, err = store.Open(ctx, c.URI, c.options); err != nil && w.Store == "" {
+		if err = c.openStore(ctx, a); err != nil && w.Store == "" {
 			err = fmt.Errorf("LONGHAUL_STORE: %w", err)
 		}
 		if err != nil {
@@ -127,8 +142,8 @@ func (c *conn) dial(a *app, o client.Options) (err error) {
 	return nil
 }
 
-// patience is how long connect waits for a process that holds the data directory and is starting, stopping, or only
-// looking at something.
+// patience is how long connect waits for a part that does not answer, and for a process that holds the data directory
+// and is starting, stopping, or only looking at something.
 const patience = 20 * time.Second
 
 // embedded uses the parts of the data directory that are not outside.
@@ -136,7 +151,7 @@ func (c *conn) embedded(ctx context.Context, a *app, w want) error {
 	if _, err := os.Stat(a.data); errors.Is(err, os.ErrNotExist) {
 		return rl.Errorf(rl.NotFound, "data directory", "there is no %s here; run `longhaul demo`, or name another with --data", a.data)
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, a.patience)
 	defer cancel()
 	for {
 		again, err := c.tryEmbedded(ctx, a, w)

@@ -23,7 +23,7 @@ func (a *app) checkParts(ctx context.Context, uri string) []check {
 	if _, err := os.Stat(a.data); errors.Is(err, os.ErrNotExist) {
 		return a.checkOutside(ctx, w)
 	}
-	c, err := a.connect(ctx, w)
+	c, err := a.find(ctx, w)
 	if err != nil {
 		return []check{verdict("store and Temporal", "", "check TEMPORAL_ADDRESS, LONGHAUL_STORE and --data", err)}
 	}
@@ -36,7 +36,7 @@ func (a *app) checkOutside(ctx context.Context, w want) (checks []check) {
 	const later = "embedded; made with the data directory"
 	if a.storeURI(w) == "" {
 		checks = append(checks, check{Name: "store", State: fine, Found: later})
-	} else if c, err := a.connect(ctx, want{Store: w.Store}); err != nil {
+	} else if c, err := a.find(ctx, want{Store: w.Store}); err != nil {
 		checks = append(checks, verdict("store", "", "check the AWS environment, LONGHAUL_STORE and run.yaml's store", err))
 	} else {
 		checks = append(checks, a.checkStore(ctx, c)...)
@@ -54,10 +54,8 @@ func (a *app) checkOutside(ctx context.Context, w want) (checks []check) {
 }
 
 func (a *app) checkStore(ctx context.Context, c *conn) []check {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
 	name := "store " + c.URI
-	err := c.Store.Check(ctx)
+	err := a.reach(ctx, c.storeAt(a), c.Store.Check)
 	mend := "check the AWS environment (AWS_REGION, AWS_ENDPOINT_URL_S3, AWS_ACCESS_KEY_ID ...) and LONGHAUL_STORE"
 	switch rl.KindOf(err) {
 	case rl.NotFound:
@@ -99,15 +97,19 @@ func checkClock(ctx context.Context, endpoint string) []check {
 }
 
 func (a *app) checkTemporal(ctx context.Context, c *conn) []check {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
 	name := "Temporal " + c.address(a)
 	server := c.Temporal.WorkflowService()
-	info, err := server.GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{})
+	var info *workflowservice.GetSystemInfoResponse
+	err := a.reach(ctx, name, func(ctx context.Context) (err error) {
+		info, err = server.GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{})
+		return err
+	})
 	if err != nil {
 		return []check{verdict(name, "", "is TEMPORAL_ADDRESS right, does the server run, and do TEMPORAL_API_KEY or the TLS settings fit it?", err)}
 	}
 	checks := []check{{Name: name, State: fine, Found: "it answers, version " + info.ServerVersion}}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
 	_, err = server.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: c.Namespace})
 	checks = append(checks, verdict("namespace "+c.Namespace, "it is there", "create it, or name another in TEMPORAL_NAMESPACE", err))
 	if err != nil {

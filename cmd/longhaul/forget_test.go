@@ -39,7 +39,7 @@ func TestForget(t *testing.T) {
 		}
 	}
 	var said bytes.Buffer
-	a := &app{data: data, usual: ".longhaul", log: slog.New(slog.DiscardHandler), getenv: func(string) string { return "" },
+	a := &app{data: data, usual: ".longhaul", patience: patience, log: slog.New(slog.DiscardHandler), getenv: func(string) string { return "" },
 		out: &output{stdout: &said, stderr: &said, width: plainWidth}}
 	if err := a.forget(t.Context(), demoRun); err != nil {
 		t.Errorf("nothing to forget: %v", err)

@@ -74,6 +74,10 @@ func (a *app) external(ctx context.Context, queues []string) (h *host, err error
 	if err := h.dialOutside(a); err != nil {
 		return nil, err
 	}
+	if err := h.reachTemporal(ctx, a); err != nil {
+		h.Close()
+		return nil, err
+	}
 	if _, err := h.start(ctx, a, queues); err != nil {
 		h.Close()
 		return nil, err

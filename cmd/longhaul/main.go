@@ -20,7 +20,7 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	a := &app{getenv: os.Getenv, out: newOutput(os.Stdout, os.Stderr, os.Getenv)}
+	a := &app{getenv: os.Getenv, patience: patience, out: newOutput(os.Stdout, os.Stderr, os.Getenv)}
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -37,6 +37,11 @@ func (a *app) runsCommand() *cobra.Command {
 				return err
 			}
 			defer c.Close()
+			if c.Temporal != nil {
+				if err := c.reachTemporal(cmd.Context(), a); err != nil {
+					return err
+				}
+			}
 			return a.runs(cmd.Context(), c)
 		},
 	})
