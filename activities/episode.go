@@ -34,60 +34,54 @@ type episode struct {
 	line    *line // of the journal
 }
 
-// failure is the recorded result of an episode that has no trajectory.
-type failure struct {
-	LeftOut rl.LeftOut `json:"left_out"`
-	Why     string     `json:"why"`
-}
-
 // run returns the recorded trajectory or failure of the episode, doing the rollout when there is neither.
-func (e episode) run(ctx context.Context) (*rl.Trajectory, failure, error) {
+func (e episode) run(ctx context.Context) (*rl.Trajectory, rl.Failure, error) {
 	key := e.stage.trajectoryKey(e.task.ID, e.member)
 	failed := store.FailureKey(key)
 	if e.found[key] {
 		if t, err := e.trajectory(ctx, e.in, key); !absent(err) {
-			return t, failure{}, err
+			return t, rl.Failure{}, err
 		}
 	}
 	if e.found[failed] {
-		if _, f, ok, err := recorded[failure](ctx, e.in, failed); ok || err != nil {
+		if _, f, ok, err := recorded[rl.Failure](ctx, e.in, failed); ok || err != nil {
 			return nil, f, err
 		}
 	}
 	t, why, err := e.tried(ctx)
 	switch {
 	case err != nil:
-		return nil, failure{}, err
+		return nil, rl.Failure{}, err
 	case t == nil:
 		_, f, err := store.PutJSON(ctx, e.in, failed, why)
 		return nil, f, err
 	}
 	t, err = e.putTrajectory(ctx, e.in, key, t)
-	return t, failure{}, err
+	return t, rl.Failure{}, err
 }
 
 // tried plays the episode until it is over or has failed for good. The error is one that is not the episode's own.
-func (e episode) tried(ctx context.Context) (*rl.Trajectory, failure, error) {
+func (e episode) tried(ctx context.Context) (*rl.Trajectory, rl.Failure, error) {
 	failures := map[rl.LeftOut]int{}
 	for try := 1; ; try++ {
 		t, err := e.roll(ctx)
 		if err == nil {
-			return t, failure{}, nil
+			return t, rl.Failure{}, nil
 		}
 		if ctx.Err() == nil && errors.Is(err, rollout.ErrDiverged) && e.again(err) {
 			continue
 		}
 		boundary, final := ownFailure(err)
 		if ctx.Err() != nil || boundary == "" {
-			return nil, failure{}, err
+			return nil, rl.Failure{}, err
 		}
 		if failures[boundary]++; final || failures[boundary] == episodeTries {
-			return nil, failure{LeftOut: boundary, Why: err.Error()}, nil
+			return nil, rl.Failure{LeftOut: boundary, Why: words(err)}, nil
 		}
 		select {
 		case <-time.After(time.Duration(try) * episodePause):
 		case <-ctx.Done():
-			return nil, failure{}, ctx.Err()
+			return nil, rl.Failure{}, ctx.Err()
 		}
 	}
 }
@@ -111,6 +105,13 @@ func (e episode) roll(ctx context.Context) (*rl.Trajectory, error) {
 	}
 	env := envs.Guard(world.New(), world.Name)
 	defer env.Close()
+	o := e.options()
+	o.Recorded, o.Record, o.RecordResult = e.line.turns, e.line.record, e.line.recordResult
+	return rollout.Run(ctx, env, e.client, o)
+}
+
+// options say how the episode is played, by the run's configuration.
+func (e episode) options() rollout.Options {
 	temperature := e.config.Sampling.Temperature
 	if e.stage.Evaluation != "" && e.member == greedyMember {
 		temperature = 0
@@ -123,13 +124,13 @@ func (e episode) roll(ctx context.Context) (*rl.Trajectory, error) {
 	if e.stage.Evaluation == "" {
 		seed = rl.Seed(seed, e.stage.Update)
 	}
-	return rollout.Run(ctx, env, e.client, rollout.Options{
+	return rollout.Options{
 		Episode:     e.stage.episode(e.task.ID, e.member),
 		Task:        e.task,
 		Model:       string(e.version),
 		Version:     e.version,
 		Temperature: temperature, MaxTokens: e.config.Sampling.MaxTokens, MaxTurns: e.config.Env.MaxTurns,
 		EpisodeTimeout: time.Duration(e.config.Env.EpisodeTimeout), TurnTimeout: time.Duration(e.config.Env.TurnTimeout),
-		Seed: seed, Recorded: e.line.turns, Record: e.line.record, RecordResult: e.line.recordResult,
-	})
+		Seed: seed,
+	}
 }

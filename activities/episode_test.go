@@ -214,7 +214,7 @@ func TestTurnTimesOut(t *testing.T) {
 	if _, err := gone.runTrajectories(t.Context(), gone.in, now()); rl.KindOf(err) != rl.Unavailable {
 		t.Fatal(err)
 	}
-	if _, _, ok, err := recorded[failure](t.Context(), gone.store, store.FailureKey(gone.trajectoryKey("t"))); ok || err != nil {
+	if _, _, ok, err := recorded[rl.Failure](t.Context(), gone.store, store.FailureKey(gone.trajectoryKey("t"))); ok || err != nil {
 		t.Fatal("an outage was recorded", err)
 	}
 }

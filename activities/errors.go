@@ -35,10 +35,7 @@ func temporalError(ctx context.Context, err error) error {
 	if ctx.Err() != nil { // the worker stops or the workflow was cancelled
 		return errors.Join(ctx.Err(), err)
 	}
-	message := strings.ToValidUTF8(err.Error(), "\uFFFD")
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + " ..."
-	}
+	message := words(err)
 	kind := rl.KindOf(err)
 	retry, known := retryable[kind]
 	options := temporal.ApplicationErrorOptions{NonRetryable: known && !retry}
@@ -46,6 +43,15 @@ func temporalError(ctx context.Context, err error) error {
 		options.NextRetryDelay = e.RetryAfter
 	}
 	return temporal.NewApplicationErrorWithOptions(message, string(kind), options)
+}
+
+// words are an error's, cut to maxMessage.
+func words(err error) string {
+	message := strings.ToValidUTF8(err.Error(), "\uFFFD")
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + " ..."
+	}
+	return message
 }
 
 // KindOf is the kind of the failure that ended an activity, as a workflow sees it.

@@ -23,8 +23,8 @@ func TestEvaluationCountsFailures(t *testing.T) {
 	record("lost", greedyMember, rl.Score{Value: .5})
 	record("unscored", greedyMember, rl.Score{Unscored: "the container is gone"})
 	record("unscored", sampledMember, rl.Score{Unscored: "failed_judge: 500"})
-	put(t, b, store.FailureKey(b.in.trajectoryKey("failed", greedyMember)), failure{rl.PolicyFailed, "a turn took too long"})
-	put(t, b, store.FailureKey(b.in.trajectoryKey("failed", sampledMember)), failure{rl.EnvFailed, "no container"})
+	put(t, b, store.FailureKey(b.in.trajectoryKey("failed", greedyMember)), rl.Failure{LeftOut: rl.PolicyFailed, Why: "a turn took too long"})
+	put(t, b, store.FailureKey(b.in.trajectoryKey("failed", sampledMember)), rl.Failure{LeftOut: rl.EnvFailed, Why: "no container"})
 	out, err := b.scoreEvaluation(t.Context(), ScoreEvaluationIn{Stage: b.in.Stage, Tasks: b.in.Tasks})
 	if err != nil {
 		t.Fatal(err)

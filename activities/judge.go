@@ -95,12 +95,12 @@ func (a *Activities) readGroup(ctx context.Context, st *store.Store, s Stage, ta
 		if !absent(damage) {
 			return g, damage
 		}
-		_, f, ok, err := recorded[failure](ctx, st, store.FailureKey(key))
+		_, f, ok, err := recorded[rl.Failure](ctx, st, store.FailureKey(key))
 		if err != nil {
 			return g, err
 		}
 		if !ok {
-			f = failure{rl.StoreFailed, "neither a trajectory nor a failure is recorded: " + damage.Error()}
+			f = rl.Failure{LeftOut: rl.StoreFailed, Why: "neither a trajectory nor a failure is recorded: " + damage.Error()}
 		}
 		g.Failed[m] = fmt.Sprintf("%s: %s", f.LeftOut, f.Why)
 	}

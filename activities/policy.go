@@ -59,6 +59,16 @@ func (a *Activities) ready(ctx context.Context, s Stage, st *store.Store, cfg rl
 	return server.Load(ctx, v)
 }
 
+// playing is the client for rollouts with a version, which the embedded policy has loaded by then.
+func (a *Activities) playing(ctx context.Context, s Stage, st *store.Store, cfg rl.Config, v rl.Version) (*policy.Client, error) {
+	if cfg.Policy.Use == "tiny" {
+		if err := a.ready(ctx, s, st, cfg, v); err != nil {
+			return nil, err
+		}
+	}
+	return a.policy(ctx, s, st, cfg)
+}
+
 func (a *Activities) tinyClient(h http.Handler, cfg rl.Config) *policy.Client {
 	n := cfg.Policy.Concurrency
 	if n == 0 {

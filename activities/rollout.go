@@ -50,19 +50,14 @@ func (a *Activities) runTrajectories(ctx context.Context, in RunTrajectoryIn, be
 	if in.FirstGroup+in.Groups > len(all) {
 		return out, rl.Errorf(rl.Invalid, "store "+in.Tasks.Key, "%d tasks, group %d asked for", len(all), in.FirstGroup+in.Groups-1)
 	}
-	client, err := a.policy(ctx, in.Stage, st, cfg)
-	if err != nil {
-		return out, err
-	}
 	unpin, err := a.pinned(ctx, st, in.Stage)
 	if err != nil {
 		return out, err
 	}
 	defer unpin()
-	if cfg.Policy.Use == "tiny" {
-		if err := a.ready(ctx, in.Stage, st, cfg, in.Version); err != nil {
-			return out, err
-		}
+	client, err := a.playing(ctx, in.Stage, st, cfg, in.Version)
+	if err != nil {
+		return out, err
 	}
 	var (
 		wg   sync.WaitGroup

@@ -99,9 +99,9 @@ func put(t *testing.T, b *bench, key string, v any) rl.Ref {
 func (b *bench) trajectoryKey(task rl.TaskID) string { return b.in.trajectoryKey(task, 0) }
 
 // left is the recorded failure of a task's episode.
-func (b *bench) left(t *testing.T, task rl.TaskID) failure {
+func (b *bench) left(t *testing.T, task rl.TaskID) rl.Failure {
 	t.Helper()
-	_, f, ok, err := recorded[failure](t.Context(), b.store, store.FailureKey(b.trajectoryKey(task)))
+	_, f, ok, err := recorded[rl.Failure](t.Context(), b.store, store.FailureKey(b.trajectoryKey(task)))
 	if err != nil || !ok {
 		t.Fatalf("%s has no recorded failure: %v", task, err)
 	}

@@ -45,6 +45,7 @@ const (
 	ContextLimit StopReason = "context_limit" // truncated: the policy's context is full
 	Timeout      StopReason = "timeout"       // truncated: the episode's deadline
 	EmptyAction  StopReason = "empty_action"  // terminated: the policy said nothing
+	EndOfRecord  StopReason = "end_of_record" // an exact replay: nothing more is recorded
 )
 
 // Truncated reports whether the episode was cut off rather than ended by the agent.

@@ -79,6 +79,9 @@ func (e *episode) call(ctx, live context.Context, n int, call rl.ToolCall) (envs
 	if !tool.Effect.External() {
 		return e.step(live, tool, keyed)
 	}
+	if e.Inside {
+		return envs.Result{}, "", rl.Errorf(rl.Refused, "environment "+e.Task.Env, "%s has an effect outside the episode, and what call %s gave is not recorded: it is not executed here", call.Name, keyed.Key)
+	}
 	r, known, err := e.settled(live, tool, keyed)
 	stop := ended(r)
 	if err == nil && !known {

@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -62,8 +61,8 @@ func (e *episode) restore(live context.Context) (ok bool, err error) {
 // that the environment gets to where it was; what it says on the way must be what it said then.
 func (e *episode) replayed() (rl.Action, error) {
 	turn := e.Recorded[len(e.turns)]
-	if then, now := rl.CanonicalJSON(turn.Observation), rl.CanonicalJSON(e.seen); !bytes.Equal(then, now) {
-		return rl.Action{}, e.diverged("the environment said %.300s, and now says %.300s", then, now)
+	if d := rl.Diverged(len(e.turns), "observation", turn.Observation.Messages, e.seen.Messages); d != nil {
+		return rl.Action{}, rl.Errorf(rl.Corrupt, "journal of "+e.Episode.String(), "%w: %w", d, ErrDiverged)
 	}
 	if now := e.earned(); now != turn.Earned {
 		return rl.Action{}, e.diverged("the turn before earned %v, and now earns %v", turn.Earned, now)

@@ -133,7 +133,7 @@ func TestDivergenceIsCorrupt(t *testing.T) {
 	}{
 		"the environment says something else": {onStage(func(_ context.Context, call envs.Call) (envs.Result, error) {
 			return envs.Result{Content: "z"}, nil
-		}), func(*Options) {}, "turn 1: the environment said "},
+		}), func(*Options) {}, "turn 1: the observation was "},
 		"the environment ends sooner": {onStage(func(_ context.Context, call envs.Call) (envs.Result, error) {
 			return envs.Result{Content: "x", Done: true}, nil
 		}), func(*Options) {}, "turn 1: the episode ends with answered, but 3 turns were recorded"},

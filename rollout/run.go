@@ -27,6 +27,11 @@ type Options struct {
 	Seed        uint64 // turn t samples with rl.Seed(Seed, "turn", t)
 	// Recorded are the first turns of this episode, from an earlier attempt: they are replayed, not sampled again.
 	Recorded []rl.Recorded
+	// Exact: no action is sampled. Once the recorded turns are played the episode stops, EndOfRecord. The policy is not
+	// used and may be nil.
+	Exact bool
+	// Inside refuses calls with an effect outside the episode, unless they are answered from the record.
+	Inside bool
 	// Record commits a turn before its action is executed; its Reward is not known yet. It is not called for
 	// Recorded turns. Nil: nothing is committed.
 	Record func(context.Context, rl.Recorded) error
@@ -43,11 +48,13 @@ type Options struct {
 // no use and the episode is to be run without them, if it is Repeatable; and Conflict with ErrUncertain. When ctx ends,
 // the error is its own.
 func Run(ctx context.Context, env envs.Env, p *policy.Client, o Options) (*rl.Trajectory, error) {
-	release, err := p.Acquire(ctx)
-	if err != nil {
-		return nil, err
+	if !o.Exact {
+		release, err := p.Acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
 	}
-	defer release()
 	live, cancel := within(ctx, o.EpisodeTimeout)
 	defer cancel()
 	e := &episode{env: env, policy: p, Options: o, spec: env.Spec()}

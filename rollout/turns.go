@@ -109,6 +109,9 @@ func (e *episode) action(ctx, live context.Context) (rl.Action, rl.StopReason, e
 		a, err := e.replayed()
 		return a, "", err
 	}
+	if e.Exact {
+		return rl.Action{}, rl.EndOfRecord, nil
+	}
 	a, err := e.sample(live)
 	switch {
 	case errors.Is(err, policy.ErrContextLimit):

@@ -18,6 +18,8 @@ var forms = []struct {
 	{"retired/*.json", retiredForm},
 	{"pins/*.json", pinForm},
 	{"updates/*/groups/*/episodes/*/trajectory.json.zst", trajectoryForm},
+	{"updates/*/groups/*/episodes/*/replays/*/trajectory.json.zst", evaluationTrajectoryForm},
+	{"updates/*/groups/*/episodes/*/replays/*/replay.json", replayForm},
 	{"evals/*/*/*/trajectory.json.zst", evaluationTrajectoryForm},
 	{"updates/*/groups/*/scores.json", scoresForm},
 	{"updates/*/batch.safetensors", batchForm},
@@ -87,6 +89,18 @@ func trajectoryForm(_ *verification, key string, body []byte) error {
 func evaluationTrajectoryForm(_ *verification, key string, body []byte) error {
 	_, err := DecodeTrajectory(key, body)
 	return err
+}
+
+func replayForm(v *verification, key string, body []byte) error {
+	r, err := decode[rl.Replay](key, body)
+	if err == nil && ReplayKey(r.Of, r.Number) != key {
+		err = rl.Errorf(rl.Corrupt, at(key), "it is replay %d of %s", r.Number, r.Of)
+	}
+	if err != nil {
+		return err
+	}
+	v.refer(key, r.Trajectory)
+	return checkSchema(key, r.Schema, rl.ReplaySchema)
 }
 
 func scoresForm(_ *verification, key string, body []byte) error {

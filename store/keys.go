@@ -48,6 +48,19 @@ func TrajectoryKey(e rl.EpisodeID) string {
 // FailureKey is the record of an episode that has no trajectory, beside where that would lie.
 func FailureKey(trajectoryKey string) string { return path.Dir(trajectoryKey) + "/failure.json" }
 
+// ReplayKey is what a replay of an episode came to, beside its trajectory.
+func ReplayKey(e rl.EpisodeID, number int) string {
+	return fmt.Sprintf("%s%06d/replay.json", ReplayPrefix(e), number)
+}
+
+// ReplayTrajectoryKey is the record of a replay.
+func ReplayTrajectoryKey(e rl.EpisodeID, number int) string {
+	return path.Dir(ReplayKey(e, number)) + "/trajectory.json.zst"
+}
+
+// ReplayPrefix is where the replays of an episode lie.
+func ReplayPrefix(e rl.EpisodeID) string { return path.Dir(TrajectoryKey(e)) + "/replays/" }
+
 // ScoresKey is a group's scores.
 func ScoresKey(run rl.RunID, n rl.UpdateNumber, task rl.TaskID) string {
 	return GroupPrefix(run, n, task) + "scores.json"

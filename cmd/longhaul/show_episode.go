@@ -8,6 +8,7 @@ import (
 
 	"github.com/longhaul-rl/longhaul/cmd/longhaul/render"
 	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
 )
 
 // shownEpisode is `show RUN/UPDATE/TASK/MEMBER --json`.
@@ -17,15 +18,13 @@ type shownEpisode struct {
 	Score      *rl.Score      `json:"score"`      // null: not judged yet
 	Advantage  *float64       `json:"advantage"`  // null: not trained on
 	Slot       *rl.Slot       `json:"ledger"`     // null: the update is not that far
-	Failed     *failure       `json:"failed"`     // null: there is a trajectory, or none yet
+	Failed     *rl.Failure    `json:"failed"`     // null: there is a trajectory, or none yet
 	Lineage    *lineage       `json:"lineage"`    // of the version that sampled its first turn
 	Trajectory *rl.Trajectory `json:"trajectory"` // null: none
-}
-
-// failure is how an episode without a trajectory is recorded.
-type failure struct {
-	LeftOut rl.LeftOut `json:"left_out"`
-	Why     string     `json:"why"`
+	Attempts   int            `json:"attempts"`   // of activities that took turns of it; above 1, it was interrupted
+	Voided     int            `json:"voided"`     // times that it was begun anew, since its environment went another way
+	Replays    []rl.Replay    `json:"replays"`
+	Recorded   []rl.Turn      `json:"recorded,omitempty"` // where there is no trajectory: the turns that the journal has
 }
 
 // lineage is where a policy version comes from.
@@ -84,12 +83,41 @@ func (v viewer) episode(ctx context.Context, at address) error {
 	if e.Lineage, err = v.lineage(ctx, e.Trajectory); err != nil {
 		return err
 	}
+	if err := v.readHistory(ctx, rl.EpisodeID{Run: at.run, Update: at.update, Task: at.task, Member: at.member}, &e); err != nil {
+		return err
+	}
 	if v.out.json {
 		return v.out.object(e)
 	}
 	rows := [][]string{{"episode", e.ID}, {"task", strings.TrimSpace(string(g.Task.ID) + " " + g.Task.Kind)}}
-	v.head(append(rows, lineageRow(e)...), e)
+	rows = append(rows, lineageRow(e)...)
+	if e.Attempts > 1 || e.Voided > 0 {
+		rows = append(rows, []string{"attempts", fmt.Sprintf("%d, begun anew %d times", e.Attempts, e.Voided)})
+	}
+	v.head(rows, e)
+	if len(e.Replays) > 0 {
+		v.out.print("\n")
+		v.out.rows(replayRows(e.Replays))
+	}
 	return nil
+}
+
+// readHistory reads what an episode's journal and replays say of it.
+func (v viewer) readHistory(ctx context.Context, id rl.EpisodeID, e *shownEpisode) (err error) {
+	episodes, _, err := v.store.Journal(store.JournalPrefix(id.Run, id.Update)).Load(ctx, map[rl.TaskID]bool{id.Task: true})
+	if err != nil {
+		return err
+	}
+	if j := episodes[rl.Member{Task: id.Task, Member: id.Member}]; j != nil {
+		e.Attempts, e.Voided = j.Attempts, j.Voided
+		for _, r := range j.Turns {
+			if e.Trajectory == nil {
+				e.Recorded = append(e.Recorded, r.Turn)
+			}
+		}
+	}
+	e.Replays, err = readReplays(ctx, v.store, id)
+	return err
 }
 
 // head prints what is known of an episode, then the episode itself.
@@ -101,6 +129,9 @@ func (v viewer) head(rows [][]string, e shownEpisode) {
 			why = string(e.Failed.LeftOut) + ": " + e.Failed.Why
 		}
 		v.out.print("\nThere is no trajectory: %s\n", why)
+		if len(e.Recorded) > 0 {
+			v.out.print("\n%s", render.Trajectory(render.Episode{Trajectory: &rl.Trajectory{Turns: e.Recorded}}, v.out.width, v.out.style))
+		}
 		return
 	}
 	shown := render.Episode{Trajectory: e.Trajectory, Score: e.Score, Advantage: e.Advantage}

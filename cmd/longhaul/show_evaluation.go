@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/longhaul-rl/longhaul/cmd/longhaul/render"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -19,6 +20,7 @@ type shownVersion struct {
 	Version     rl.Version      `json:"version"`
 	Manifest    rl.Ref          `json:"manifest"`
 	Checkpoint  rl.Checkpoint   `json:"checkpoint"`
+	Retired     *retirement     `json:"retired"` // null: its files are there
 	Evaluations []rl.Evaluation `json:"evaluations"`
 }
 
@@ -29,15 +31,21 @@ type shownEvaluation struct {
 	Episodes []shownEpisode `json:"episodes"`
 }
 
+// retirement is when gc removed a checkpoint, and why.
+type retirement struct {
+	Time time.Time `json:"time"`
+	Why  string    `json:"why"`
+}
+
 func (v viewer) version(ctx context.Context, at address) error {
-	ref, c, err := v.store.FindCheckpoint(ctx, at.run, at.update)
+	ref, c, gone, err := v.manifest(ctx, at.run, at.update)
 	if rl.KindOf(err) == rl.NotFound {
 		return rl.Errorf(rl.NotFound, "version "+string(at.version), "no such checkpoint; `longhaul show %s` lists what there is", at.run)
 	}
 	if err != nil {
 		return err
 	}
-	s := shownVersion{Version: at.version, Manifest: ref, Checkpoint: c}
+	s := shownVersion{Version: at.version, Manifest: ref, Checkpoint: c, Retired: gone}
 	if s.Evaluations, err = v.readEvaluations(ctx, at.run, at.update); err != nil {
 		return err
 	}
@@ -48,7 +56,11 @@ func (v viewer) version(ctx context.Context, at address) error {
 	if c.Parent != nil {
 		parent = manifest(c.Parent)
 	}
-	v.out.rows([][]string{{"version", manifest(&ref)}, {"parent", parent}})
+	about := [][]string{{"version", manifest(&ref)}, {"parent", parent}}
+	if gone != nil {
+		about = append(about, []string{"retired", fmt.Sprintf("%s by gc: %s", gone.Time.Format(time.RFC3339), gone.Why)})
+	}
+	v.out.rows(about)
 	rows := [][]string{{"FILE", "SIZE", "FORMAT", "SHA256"}}
 	for _, f := range c.Files {
 		rows = append(rows, []string{f.Name, size(f.Size), c.Formats[f.Name], f.SHA256})
@@ -57,6 +69,16 @@ func (v viewer) version(ctx context.Context, at address) error {
 	v.out.rows(rows)
 	v.evaluations(s.Evaluations)
 	return nil
+}
+
+// manifest reads the checkpoint that an update made, or what gc left of it. Errors as Store.Checkpoint.
+func (v viewer) manifest(ctx context.Context, run rl.RunID, n rl.UpdateNumber) (rl.Ref, rl.Checkpoint, *retirement, error) {
+	ref, c, err := v.store.FindCheckpoint(ctx, run, n)
+	if rl.KindOf(err) != rl.NotFound {
+		return ref, c, nil, err
+	}
+	r, err := v.store.Retired(ctx, run, n)
+	return r.Manifest, r.Checkpoint, &retirement{r.Time, r.Why}, err
 }
 
 // readEvaluations reads the finished evaluations of a run, of one version only when n is not negative.

@@ -81,7 +81,7 @@ func taskOf(list *[]rl.Task, at address, where string) (rl.Task, error) {
 func (v viewer) readEpisode(ctx context.Context, e *shownEpisode) (err error) {
 	e.Trajectory, err = v.store.Trajectory(ctx, e.Key)
 	if rl.KindOf(err) == rl.NotFound {
-		e.Failed, err = find[failure](ctx, v.store, store.FailureKey(e.Key))
+		e.Failed, err = find[rl.Failure](ctx, v.store, store.FailureKey(e.Key))
 	}
 	return err
 }

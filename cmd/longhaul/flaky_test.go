@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// The test binary has one more environment: the order desk, whose track_box is out for tasks with an odd index while the
+// file that FLAKY names exists.
+func init() {
+	desk, err := envs.Get("orders")
+	if err != nil {
+		panic(err)
+	}
+	named := func(t rl.Task) rl.Task { t.Env = "flaky"; return t }
+	envs.Register(envs.World{
+		Name: "flaky", New: func() envs.Env { return &flaky{Env: desk.New()} },
+		Task:        func(s rl.Split, i int) rl.Task { return named(desk.Task(s, i)) },
+		Demonstrate: desk.Demonstrate,
+	})
+}
+
+type flaky struct {
+	envs.Env
+	odd bool
+}
+
+func (f *flaky) Reset(ctx context.Context, task rl.Task) (rl.Observation, error) {
+	f.odd = task.Index%2 == 1
+	task.Env = "orders"
+	return f.Env.Reset(ctx, task)
+}
+
+func (f *flaky) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
+	if _, err := os.Stat(os.Getenv("FLAKY")); err == nil && f.odd && strings.HasPrefix(call.Name, "track") {
+		return envs.Result{}, rl.Errorf(rl.Unavailable, "environment flaky", "%s: the warehouse does not answer", call.Name)
+	}
+	return f.Env.Step(ctx, call)
+}
