@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/longhaul-rl/longhaul/activities"
@@ -34,7 +35,7 @@ type Workers struct {
 	failed  chan error // room for one of each
 }
 
-// stopTimeout is how long activities may go on after Stop before they are cut off; what they had recorded stays.
+// stopTimeout is how long Stop waits for stages, which are cut off at once (see cutOff), to come to their end.
 const stopTimeout = 5 * time.Second
 
 // heartbeats go to the server at most this often; with them a stage hears that it was cancelled.
@@ -76,7 +77,7 @@ func Start(o Options) (*Workers, error) {
 // work: the process should end too, so that what watches over it sees that.
 func (w *Workers) Failed() <-chan error { return w.failed }
 
-// Stop stops taking work, gives running activities a moment, and returns when all workers have ended.
+// Stop stops taking work, cuts running stages off, and returns when all workers have ended.
 func (w *Workers) Stop() {
 	done := make(chan struct{})
 	for _, one := range w.running {
@@ -94,6 +95,7 @@ func options(queue string, failed chan<- error) worker.Options {
 		MaxConcurrentActivityExecutionSize: sizes[queue],
 		MaxConcurrentActivityTaskPollers:   8, // 2 halve the rate at which short activities start
 		WorkerStopTimeout:                  stopTimeout,
+		Interceptors:                       []interceptor.WorkerInterceptor{&cutOff{}},
 		DisableWorkflowWorker:              queue != workflows.ControlQueue,
 		StickyScheduleToStartTimeout:       time.Second, // the default 5 s shows when a worker was killed
 		MaxHeartbeatThrottleInterval:       heartbeats,
@@ -110,6 +112,7 @@ func register(w worker.Worker, queue string, a *activities.Activities) {
 		w.RegisterWorkflow(workflows.Train)
 		w.RegisterWorkflow(workflows.Collect)
 		w.RegisterWorkflow(workflows.Evaluate)
+		w.RegisterWorkflow(workflows.Replay)
 		w.RegisterActivity(a.SampleGroup)
 		w.RegisterActivity(a.ComputeAdvantages)
 		w.RegisterActivity(a.Checkpoint)
@@ -119,6 +122,7 @@ func register(w worker.Worker, queue string, a *activities.Activities) {
 		w.RegisterActivity(a.ScoreEvaluation)
 	case workflows.RolloutQueue:
 		w.RegisterActivity(a.RunTrajectory)
+		w.RegisterActivity(a.ReplayEpisode)
 	case workflows.JudgeQueue:
 		w.RegisterActivity(a.JudgeGroup)
 	case workflows.UpdateQueue:

@@ -28,6 +28,9 @@ func (a *app) evalCommand() *cobra.Command {
 			}
 			defer h.Close()
 			e, err := a.evaluate(cmd.Context(), h.conn, args[0], file)
+			if err != nil && cmd.Context().Err() != nil {
+				a.out.say("Stopping. Nothing is lost: the same command goes on where this one stopped.")
+			}
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/longhaul-rl/longhaul/activities"
+	"github.com/longhaul-rl/longhaul/workers"
 )
 
 // look finds the stage under way, how far it is, and whether it waits for something that failed.
@@ -43,7 +44,7 @@ func (o observer) pending(ctx context.Context, s *runStatus, of *workflowservice
 		if p := decodeProgress(a.HeartbeatDetails); p != nil {
 			s.Progress = p
 		}
-		if a.Attempt > 1 && a.LastFailure != nil && a.LastFailure.GetApplicationFailureInfo().GetType() != "WorkerLost" && s.WaitingFor == nil {
+		if a.Attempt > 1 && a.LastFailure != nil && a.LastFailure.GetApplicationFailureInfo().GetType() != workers.Lost && s.WaitingFor == nil {
 			s.WaitingFor = &waiting{What: a.ActivityType.GetName(), Since: o.firstScheduled(ctx, of.WorkflowExecutionInfo.Execution, a), Why: a.LastFailure.Message}
 		}
 	}

@@ -46,8 +46,10 @@ func statusRows(s runStatus) (rows [][]string) {
 	if s.Stage != "" {
 		add("stage", "%s", stageWords(s.Stage))
 	}
-	if p := s.Progress; p != nil {
+	if p := s.Progress; p != nil && p.Total > 0 {
 		add("progress", "%d of %d %s", p.Done, p.Total, p.What)
+	} else if p != nil {
+		add("progress", "%d %s", p.Done, p.What)
 	}
 	if w := s.WaitingFor; w != nil {
 		add("waiting for", "%s since %s: %s", w.What, w.Since.Format(time.RFC3339), w.Why)
