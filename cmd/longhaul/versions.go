@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
@@ -25,6 +26,9 @@ func versionNamed(ctx context.Context, c *conn, name string) (rl.RunID, rl.Updat
 	if rl.KindOf(err) == rl.NotFound {
 		if err := runThere(ctx, c.Store, run); err != nil {
 			return "", 0, err
+		}
+		if r, gone := c.Store.Retired(ctx, run, n); gone == nil {
+			return "", 0, rl.Errorf(rl.NotFound, "version "+name, "gc retired this checkpoint on %s: %s", r.Time.Format(time.DateOnly), r.Why)
 		}
 		err = rl.Errorf(rl.NotFound, "version "+name, "there is no such checkpoint; `longhaul show %s` lists what there is", run)
 	}
