@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -20,7 +21,10 @@ const beats = 5 * time.Second
 // beat heartbeats in the background until stopped. The first beat comes after a while: each costs the server a
 // transaction, and a stage that is done by then needs none.
 func beat(ctx context.Context) (stop func()) {
-	every := min(activity.GetInfo(ctx).HeartbeatTimeout/3, beats)
+	return beating(ctx, min(activity.GetInfo(ctx).HeartbeatTimeout/3, beats), func() { activity.RecordHeartbeat(ctx) })
+}
+
+func beating(ctx context.Context, every time.Duration, once func()) (stop func()) {
 	if every <= 0 {
 		return func() {}
 	}
@@ -31,13 +35,42 @@ func beat(ctx context.Context) (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				activity.RecordHeartbeat(ctx)
+				once()
 			case <-done:
 				return
 			}
 		}
 	}()
 	return func() { close(done) }
+}
+
+// toldKey finds, in a context, what a stage told of its progress last.
+type toldKey struct{}
+
+// telling is beat for a stage that tells of its progress: each beat repeats what it told last, since a beat that says
+// nothing would take that away.
+func telling(ctx context.Context) (context.Context, func()) {
+	ctx = context.WithValue(ctx, toldKey{}, new(atomic.Pointer[Progress]))
+	return ctx, beating(ctx, min(activity.GetInfo(ctx).HeartbeatTimeout/3, beats), func() { repeat(ctx) })
+}
+
+func repeat(ctx context.Context) {
+	if p := ctx.Value(toldKey{}).(*atomic.Pointer[Progress]).Load(); p != nil {
+		activity.RecordHeartbeat(ctx, *p)
+		return
+	}
+	activity.RecordHeartbeat(ctx)
+}
+
+// tell tells of the progress of a stage. A later attempt says that it is one: its count starts again.
+func tell(ctx context.Context, p Progress) {
+	if activity.GetInfo(ctx).Attempt > 1 {
+		p.What += ", begun again"
+	}
+	if last, ok := ctx.Value(toldKey{}).(*atomic.Pointer[Progress]); ok {
+		last.Store(&p)
+	}
+	activity.RecordHeartbeat(ctx, p)
 }
 
 // finishing is ctx for work that is brought to its end although its workflow was cancelled meanwhile: it is paid for, or

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.temporal.io/sdk/activity"
-
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
 	"github.com/longhaul-rl/longhaul/tiny"
@@ -39,7 +37,8 @@ type UpdatePolicyOut struct {
 // UpdatePolicy runs the update job: it trains from the base checkpoint named in its spec, never from "latest", and
 // records a result. The job's key is the hash of its spec: asked for twice, it answers with the recorded result.
 func (a *Activities) UpdatePolicy(ctx context.Context, in UpdatePolicyIn) (UpdatePolicyOut, error) {
-	defer beat(ctx)()
+	ctx, stop := telling(ctx)
+	defer stop()
 	work, cancel := finishing(ctx)
 	defer cancel()
 	out, err := a.updatePolicy(work, in)
@@ -190,7 +189,7 @@ func (a *Activities) trainBatch(ctx context.Context, st *store.Store, cfg rl.Con
 		}
 		total.Add(s)
 		steps++
-		activity.RecordHeartbeat(ctx, Progress{What: "minibatches", Done: i + 1, Total: u.Minibatches})
+		tell(ctx, Progress{What: "minibatches", Done: i + 1, Total: u.Minibatches})
 		if u.KLStop > 0 && s.KL > u.KLStop*float64(s.Tokens) {
 			break
 		}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -66,7 +64,7 @@ func (a *Activities) warmUp(ctx context.Context, cfg rl.Config, spec rl.UpdateSp
 			}
 		}
 		if done%10 == 0 {
-			activity.RecordHeartbeat(ctx, Progress{What: "demonstration batches", Done: done, Total: w.Max})
+			tell(ctx, Progress{What: "demonstration batches", Done: done + 1, Total: w.Max})
 		}
 	}
 	trainer = nn.NewTrainer(model, a.threads())
