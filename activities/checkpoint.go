@@ -23,9 +23,14 @@ func (a *Activities) Checkpoint(ctx context.Context, in CheckpointIn) (rl.Ref, e
 }
 
 func (a *Activities) checkpoint(ctx context.Context, in CheckpointIn) (rl.Ref, error) {
-	st, _, err := a.open(ctx, in.Stage)
+	st, cfg, err := a.open(ctx, in.Stage)
 	if err != nil {
 		return rl.Ref{}, err
+	}
+	if in.Update == 0 {
+		if in.Base, err = start(ctx, st, cfg); err != nil {
+			return rl.Ref{}, err
+		}
 	}
 	result, err := store.GetJSON[rl.UpdateResult](ctx, st, in.Result)
 	if err != nil {

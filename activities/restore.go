@@ -127,10 +127,11 @@ func (w walk) done(ctx context.Context, n rl.UpdateNumber) (bool, error) {
 
 // again puts the run back to the beginning of the update that made c.
 func (w walk) again(ctx context.Context, out *RestoreOut, c rl.Checkpoint) error {
-	out.Next, out.Base = c.Update, c.Parent
-	if c.Parent == nil {
+	out.Next = c.Update
+	if c.Parent == nil || c.Update == 0 { // what update 0 starts from, its configuration says
 		return nil
 	}
+	out.Base = c.Parent
 	parent, err := w.store.Checkpoint(ctx, *c.Parent)
 	out.Current = parent.Update
 	return err

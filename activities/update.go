@@ -15,7 +15,8 @@ import (
 	"github.com/longhaul-rl/longhaul/tiny/nn"
 )
 
-// UpdatePolicyIn is the work of one update job. Update 0 has neither base nor batch: it makes the initial policy.
+// UpdatePolicyIn is the work of one update job. Update 0 has neither base nor batch: it makes the initial policy, or
+// takes it from where the run's configuration says.
 type UpdatePolicyIn struct {
 	Stage
 	Base          *rl.Ref      `json:"base,omitempty"`
@@ -49,6 +50,11 @@ func (a *Activities) updatePolicy(ctx context.Context, in UpdatePolicyIn) (out U
 	st, cfg, err := a.open(ctx, in.Stage)
 	if err != nil {
 		return out, err
+	}
+	if in.Update == 0 {
+		if in.Base, err = start(ctx, st, cfg); err != nil {
+			return out, err
+		}
 	}
 	spec := rl.UpdateSpec{
 		Schema: rl.UpdateSpecSchema, Run: in.Run, Update: in.Update, Config: in.Config, Base: in.Base, Batch: in.Batch,
@@ -108,6 +114,9 @@ func (a *Activities) train(ctx context.Context, st *store.Store, cfg rl.Config, 
 		m       map[string]float64
 		err     error
 	)
+	if spec.Update == 0 && spec.Base != nil {
+		return adopt(ctx, st, *spec.Base)
+	}
 	if spec.Base == nil {
 		trainer, m, err = a.warmUp(ctx, cfg, spec)
 	} else {

@@ -51,6 +51,11 @@ var (
 		pattern: `^\s*(success|greedy|sampled)\s*>=\s*best\s*([+-]\s*([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*)?$`,
 		holds:   func(s string) bool { _, err := rl.ParsePromote(s); return err == nil },
 	}
+	startsFrom = form{
+		expects: "best(RUN) or RUN@VERSION, such as best(orders-1) or orders-1@000012",
+		pattern: rl.StartPattern,
+		holds:   func(s string) bool { _, err := rl.ParseStart(s); return err == nil },
+	}
 	storeURI = form{
 		expects: "s3://bucket or s3://bucket/prefix",
 		pattern: storeForm,

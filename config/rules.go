@@ -40,6 +40,7 @@ var rules = map[string]rule{
 	"policy.layers":         {min: 1, max: 64},
 	"policy.hidden":         {min: 32, max: 16_384, multiple: 32},
 	"policy.context":        {min: 16, max: 32_768},
+	"from":                  {form: &startsFrom},
 	"warm_up.gate":          {max: 1},
 	"warm_up.extra":         {max: 1_000_000},
 	"warm_up.max":           {max: 1_000_000},

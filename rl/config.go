@@ -14,6 +14,7 @@ type Config struct {
 	Name        RunID             `json:"name" doc:"names the run, its versions (name@000012) and its place in the store"`
 	Env         EnvConfig         `json:"env" doc:"what the agent acts in"`
 	Policy      PolicyConfig      `json:"policy" doc:"who acts"`
+	From        string            `json:"from,omitempty" doc:"start from a checkpoint instead of a warm-up: best(RUN) or RUN@VERSION"`
 	WarmUp      WarmUpConfig      `json:"warm_up" doc:"supervised start of the embedded policy, on easy demonstrations"`
 	Sampling    SamplingConfig    `json:"sampling" doc:"how actions are sampled"`
 	Group       GroupConfig       `json:"group" doc:"what one update collects"`

@@ -72,6 +72,11 @@ func (g *gc) look(ctx context.Context) (*view, error) {
 	byRun := map[rl.RunID]*heldRun{}
 	for _, r := range v.runs {
 		byRun[r.id] = r
+		if r.config != nil && r.config.From != "" && len(r.manifests) == 0 && len(r.retired) == 0 {
+			if s, err := rl.ParseStart(r.config.From); err == nil {
+				need(CheckpointKey(s.Run, s.Update), fmt.Sprintf("run %s begins from it", r.id))
+			}
+		}
 	}
 	for _, j := range v.jobs {
 		if j.spec == nil || j.spec.Base == nil {

@@ -91,7 +91,9 @@ func (s *Store) load(ctx context.Context, run rl.RunID, r *Restored) (err error)
 // there is none left.
 func (s *Store) before(ctx context.Context, run rl.RunID, failed rl.Ref, c rl.Checkpoint, tried map[string]bool) (*rl.Ref, error) {
 	if c.Parent != nil && !tried[c.Parent.Key] {
-		return c.Parent, nil
+		if of, _, ok := manifestOf(c.Parent.Key); !ok || of == run { // another run's is not this run's
+			return c.Parent, nil
+		}
 	}
 	n, ok := updateOf(failed.Key)
 	if !ok {

@@ -234,6 +234,12 @@ func (s *Store) rooted(ctx context.Context, key string, files []rl.File, also ..
 	})
 }
 
+// Referred is for a writer that has recorded an object at key which refers to others: it makes sure that gc has not
+// removed them meanwhile. Errors: Unavailable when it has, else as Get.
+func (s *Store) Referred(ctx context.Context, key string, to ...string) error {
+	return s.rooted(ctx, key, nil, to...)
+}
+
 // pause sleeps; the error is ctx's own.
 func pause(ctx context.Context, d time.Duration) error {
 	select {

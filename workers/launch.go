@@ -86,6 +86,16 @@ func lacking(err error) bool {
 func recordConfig(ctx context.Context, st *store.Store, cfg rl.Config) (rl.Ref, error) {
 	key := store.ConfigKey(cfg.Name)
 	cfg.Store = "" // where a run lies is not part of what it is
+	from, base := cfg.From, ""
+	if from != "" {
+		_, err := st.Head(ctx, key)
+		if rl.KindOf(err) == rl.NotFound {
+			cfg.From, base, err = resolve(ctx, st, cfg)
+		}
+		if err != nil {
+			return rl.Ref{}, err
+		}
+	}
 	ref, _, err := store.PutJSON(ctx, st, key, cfg)
 	if err != nil {
 		return rl.Ref{}, err
@@ -94,10 +104,16 @@ func recordConfig(ctx context.Context, st *store.Store, cfg rl.Config) (rl.Ref, 
 	if err != nil {
 		return rl.Ref{}, err
 	}
+	if s, err := rl.ParseStart(from); err == nil && s.Meets(was.From) {
+		cfg.From = was.From // it was resolved once, when the run was first launched
+	}
 	if diff := config.Diff(cfg, was); len(diff) > 0 {
 		return rl.Ref{}, rl.Errorf(rl.Conflict, "run "+string(cfg.Name), "it exists with another configuration:\n  %s", strings.Join(diff, "\n  "))
 	}
-	return ref, nil
+	if base != "" { // from now on gc keeps it for the run
+		err = st.Referred(ctx, key, base)
+	}
+	return ref, err
 }
 
 // recordedConfig is a run's configuration as it is recorded. An option that it lacks is newer than the run: it has its
