@@ -1,7 +1,6 @@
 package dev
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,8 +13,6 @@ import (
 	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 	"google.golang.org/protobuf/types/known/durationpb"
-
-	"github.com/longhaul-rl/longhaul/rl"
 )
 
 const (
@@ -54,8 +51,11 @@ func openDatabase(dir string) (*config.SQL, error) {
 		},
 	}
 	ready, err := checkOrigin(dir)
-	if err != nil || ready {
-		return db, err
+	if err != nil {
+		return nil, err
+	}
+	if ready {
+		return db, checkDatabase(db.DatabaseName)
 	}
 	mark := origin{Server: headers.ServerVersion}
 	if err := writeJSON(at(dir, originFile), mark); err != nil {
@@ -66,48 +66,14 @@ func openDatabase(dir string) (*config.SQL, error) {
 			return nil, err
 		}
 	}
+	if err := os.WriteFile(db.DatabaseName, nil, 0o600); err != nil { // SQLite would let others read it
+		return nil, err
+	}
 	if err := makeDatabase(db); err != nil {
 		return nil, fmt.Errorf("make %s: %w", db.DatabaseName, err)
 	}
 	mark.Ready = true
 	return db, writeJSON(at(dir, originFile), mark)
-}
-
-// checkOrigin tells whether a whole database of this server version is there.
-// Errors: Conflict when another version wrote it, or nobody knows which.
-func checkOrigin(dir string) (ready bool, err error) {
-	database := at(dir, databaseFile)
-	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
-		return false, nil // of a new directory, or moved aside as refuse advises
-	} else if err != nil {
-		return false, err
-	}
-	const unknown = "an unknown Temporal server version (" + originFile
-	b, err := os.ReadFile(at(dir, originFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, refuse(database, unknown+" is missing)")
-	}
-	if err != nil {
-		return false, err
-	}
-	var o origin
-	if json.Unmarshal(b, &o) != nil || o.Server == "" {
-		return false, refuse(database, unknown+" cannot be read)")
-	}
-	if !o.Ready {
-		return false, nil
-	}
-	if o.Server != headers.ServerVersion {
-		return false, refuse(database, "Temporal server "+o.Server)
-	}
-	return true, nil
-}
-
-func refuse(database, writer string) error {
-	return rl.Errorf(rl.Conflict, database,
-		"written by %s, and this program has %s. Finish its runs with the program that started them, or move %s* aside "+
-			"(checkpoints and trajectories are in the store and stay; unfinished workflows are forgotten)",
-		writer, headers.ServerVersion, database)
 }
 
 // makeDatabase creates the tables and the namespace.

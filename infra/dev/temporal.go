@@ -73,7 +73,8 @@ func (d *Dev) startTemporal() error {
 	log := newServerLog(file, d.die)
 	srv, err := runServer(cfg, hosts, log)
 	if err != nil {
-		return errors.Join(fmt.Errorf("the Temporal server (more in %s): %w", at(d.dir, logFile), err), file.Close())
+		log.out.Error("the server did not start", "error", err)
+		return errors.Join(fmt.Errorf("the Temporal server (more in %s): %w", at(d.dir, logFile), cause(err)), file.Close())
 	}
 	d.process.Temporal = addr(port)
 	d.stops = append(d.stops, func() error {
@@ -81,6 +82,17 @@ func (d *Dev) startTemporal() error {
 		return errors.Join(srv.Stop(), file.Close())
 	})
 	return nil
+}
+
+// cause is the innermost error: around it the server tells at length which of its parts needed which.
+func cause(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
 }
 
 // die ends the process because the server cannot go on. State is safe; the next start goes on from it.

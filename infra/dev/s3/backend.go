@@ -29,12 +29,16 @@ func openBackend(dir string) (*backend, error) {
 	if err := os.MkdirAll(b.blobs.dir, 0o700); err != nil {
 		return nil, rl.Errorf(rl.Unavailable, at, "%w", err)
 	}
-	if err := b.blobs.lost(filepath.Join(dir, "index.db")); err != nil {
+	index := filepath.Join(dir, "index.db")
+	if err := b.blobs.lost(index); err != nil {
 		return nil, rl.Errorf(rl.Corrupt, at, "%w; %s", err, advice(dir))
 	}
 	err := guarded(func() (err error) {
+		if err := readable(index); err != nil {
+			return err
+		}
 		// Without a synced freelist a commit writes less; opening then reads the tree once.
-		b.db, err = bolt.Open(filepath.Join(dir, "index.db"), 0o600, &bolt.Options{Timeout: time.Second, FreelistType: bolt.FreelistMapType, NoFreelistSync: true})
+		b.db, err = bolt.Open(index, 0o600, &bolt.Options{Timeout: time.Second, FreelistType: bolt.FreelistMapType, NoFreelistSync: true})
 		return err
 	})
 	switch {

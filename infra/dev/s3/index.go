@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -69,6 +71,39 @@ func entryIn(tx *bolt.Tx, bucket, key string) (e entry, ok bool) {
 	}
 	e, err := decodeEntry(v)
 	return e, err == nil
+}
+
+// readable is an error when the index, if there is one, cannot be read to its end. bbolt reads it too when it opens it for
+// writing, but in a goroutine of its own, where a panic at a damaged page ends the process.
+func readable(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: time.Second, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return db.View(func(tx *bolt.Tx) error {
+		if info.Size() < tx.Size() {
+			return fmt.Errorf("it has %d bytes of %d", info.Size(), tx.Size())
+		}
+		return tx.ForEach(func(_ []byte, b *bolt.Bucket) error { return walk(b) })
+	})
+}
+
+// walk visits every page of a bucket.
+func walk(b *bolt.Bucket) error {
+	return b.ForEach(func(k, v []byte) error {
+		if v == nil {
+			return walk(b.Bucket(k))
+		}
+		return nil
+	})
 }
 
 // layout creates the root of an empty index and refuses one of another layout.

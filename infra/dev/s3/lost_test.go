@@ -33,7 +33,9 @@ func TestAStoreThatLostItsIndexIsRefusedAndKept(t *testing.T) {
 		"missing": func() error { return os.Remove(index) },
 		"empty":   func() error { return os.WriteFile(index, nil, 0o600) },
 		"garbage": func() error { return os.WriteFile(index, bytes.Repeat([]byte("garbage "), 4096), 0o600) },
-		"cut":     func() error { return os.WriteFile(index, whole[:5000], 0o600) },
+		"cut":     func() error { return os.WriteFile(index, whole[:20000], 0o600) },
+		"short":   func() error { return os.WriteFile(index, whole[:5000], 0o600) },
+		"a page":  func() error { return os.WriteFile(index, scribbled(whole), 0o600) },
 	} {
 		if err := damage(); err != nil {
 			t.Fatal(err)
@@ -56,4 +58,13 @@ func TestAStoreThatLostItsIndexIsRefusedAndKept(t *testing.T) {
 	if got, err := get(t.Context(), near(server), "large", ""); err != nil || len(got) != 100<<10 {
 		t.Errorf("put back: %d bytes, %v", len(got), err)
 	}
+}
+
+// scribbled is an index whose pages after the first two say that they are others.
+func scribbled(index []byte) []byte {
+	b := bytes.Clone(index)
+	for at := 2 * os.Getpagesize(); at < len(b); at += os.Getpagesize() {
+		copy(b[at:], "garbage!")
+	}
+	return b
 }
