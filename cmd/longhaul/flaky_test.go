@@ -9,7 +9,7 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// The test binary has one more environment: the order desk, whose track_box is out for tasks with an odd index while the
+// The test binary has one more environment: the order desk, whose track_box is out for training tasks with an odd index while the
 // file that FLAKY names exists.
 func init() {
 	desk, err := envs.Get("orders")
@@ -30,7 +30,7 @@ type flaky struct {
 }
 
 func (f *flaky) Reset(ctx context.Context, task rl.Task) (rl.Observation, error) {
-	f.odd = task.Index%2 == 1
+	f.odd = task.Index%2 == 1 && task.Split == rl.Train
 	task.Env = "orders"
 	return f.Env.Reset(ctx, task)
 }

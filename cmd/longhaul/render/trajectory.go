@@ -145,7 +145,7 @@ func arguments(raw json.RawMessage) (out []string, ok bool) {
 // ending says how the episode stopped and what that earned.
 func ending(e Episode) (out []part) {
 	t := e.Trajectory
-	if t == nil {
+	if t == nil || t.Stop == "" { // it has not ended: there is nothing to score
 		return nil
 	}
 	out = append(out, part{"stop", fmt.Sprintf("%s after %s, %d tokens", strings.ReplaceAll(string(t.Stop), "_", " "),
