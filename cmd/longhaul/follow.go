@@ -74,7 +74,7 @@ func (o observer) status(ctx context.Context) (s runStatus, err error) {
 	s = runStatus{Run: o.run, State: workflows.Running}
 	described, err := o.client.DescribeWorkflowExecution(ctx, workflows.TrainID(o.run), "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-		return s, rl.Errorf(rl.NotFound, "run "+string(o.run), "no such run; `longhaul runs` lists them")
+		return o.stored(ctx, s)
 	}
 	if err != nil {
 		return s, err

@@ -82,6 +82,8 @@ func (f *follower) follow(ctx context.Context) (s runStatus, err error) {
 			return s, fmt.Errorf("run %s was cancelled. It goes on from where it was when it is started again", f.run)
 		case s.State == workflows.Failed:
 			return s, fmt.Errorf("run %s failed: %s\nIt goes on from its newest checkpoint when it is started again", f.run, s.Failure)
+		case s.State == stopped:
+			return s, standsStill(s)
 		default:
 			f.table.now("%s", liveLine(s))
 		}
