@@ -45,6 +45,9 @@ func temporalError(ctx context.Context, err error) error {
 	return temporal.NewApplicationErrorWithOptions(message, string(kind), options)
 }
 
+// TemporalError is what Temporal acts on, of the error of an activity that is not a stage. See temporalError.
+func TemporalError(ctx context.Context, err error) error { return temporalError(ctx, err) }
+
 // words are an error's, cut to maxMessage.
 func words(err error) string {
 	message := strings.ToValidUTF8(err.Error(), "\uFFFD")

@@ -159,5 +159,17 @@ func JobSpecKey(job string) string { return "jobs/" + job + "/spec.json" }
 // JobResultKey is what an update job left behind.
 func JobResultKey(job string) string { return "jobs/" + job + "/result.json" }
 
+// SchedulePrefix is where what a schedule starts is recorded; "" for all schedules.
+func SchedulePrefix(name string) string {
+	if name == "" {
+		return "schedules/"
+	}
+	return "schedules/" + name + "/"
+}
+
+// ScheduleKey is what a schedule starts, by the sha256 of it: a schedule made again under the same name may start
+// something else.
+func ScheduleKey(name, sum string) string { return SchedulePrefix(name) + sum + ".json" }
+
 // ChunkKey is a piece of a file, named by the sha256 of its content.
 func ChunkKey(sum string) string { return fmt.Sprintf("cas/sha256/%.2s/%s", sum, sum) }

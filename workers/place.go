@@ -16,7 +16,7 @@ import (
 
 // storeMemo is the key of a workflow's memo that holds its store. A workflow's id names the run alone, and the same
 // name may be used on two stores.
-const storeMemo = "store"
+const storeMemo = workflows.StoreMemo
 
 // place is a workflow, by its id, on the store that it must lie in.
 type place struct {

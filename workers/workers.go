@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
@@ -120,6 +121,8 @@ func register(w worker.Worker, queue string, a *activities.Activities) {
 		w.RegisterActivity(a.Restore)
 		w.RegisterActivity(a.Promote)
 		w.RegisterActivity(a.ScoreEvaluation)
+		w.RegisterWorkflow(workflows.Scheduled)
+		w.RegisterActivityWithOptions(scheduled{a.Store}.prepare, activity.RegisterOptions{Name: workflows.PrepareActivity})
 	case workflows.RolloutQueue:
 		w.RegisterActivity(a.RunTrajectory)
 		w.RegisterActivity(a.ReplayEpisode)

@@ -3,6 +3,7 @@ package workflows
 import (
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/longhaul-rl/longhaul/activities"
@@ -19,6 +20,26 @@ const (
 type EvaluateIn struct {
 	activities.Stage
 	EpisodeTimeout time.Duration `json:"episode_timeout"`
+}
+
+// othersEvaluate is how long one waits before asking again for an evaluation that somebody else has under way.
+const othersEvaluate = 2 * time.Second
+
+// evaluated runs an evaluation as a child. A person may have asked for the same one (`longhaul eval`): its stages record
+// what they did, so it is waited for and then found.
+func evaluated(ctx workflow.Context, in EvaluateIn) (out activities.ScoreEvaluationOut, err error) {
+	child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+		WorkflowID: EvaluateID(rl.VersionOf(in.Run, in.Update), in.Evaluation), TaskQueue: ControlQueue, WaitForCancellation: true,
+	})
+	for {
+		err = workflow.ExecuteChildWorkflow(child, Evaluate, in).Get(ctx, &out)
+		if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+			return out, err
+		}
+		if err := workflow.Sleep(ctx, othersEvaluate); err != nil {
+			return out, err
+		}
+	}
 }
 
 // Evaluate plays the held-out tasks with one version and records the success rates.

@@ -1,9 +1,6 @@
 package workflows
 
 import (
-	"time"
-
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/longhaul-rl/longhaul/activities"
@@ -40,22 +37,9 @@ func (t *train) evaluate(ctx workflow.Context) error {
 	return nil
 }
 
-// othersEvaluate is how long Train waits before it asks again for an evaluation that somebody else has under way.
-const othersEvaluate = 2 * time.Second
-
-// played runs the evaluation of version Next. A person may have asked for the same one (`longhaul eval`): its stages
-// record what they did, so it is waited for and then found.
-func (t *train) played(ctx workflow.Context) (out activities.ScoreEvaluationOut, err error) {
+// played runs the evaluation of version Next.
+func (t *train) played(ctx workflow.Context) (activities.ScoreEvaluationOut, error) {
 	at := t.at(t.Next)
 	at.Evaluation = t.in.Plan.EvalKey
-	child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{WorkflowID: EvaluateID(rl.VersionOf(t.in.Run, t.Next), at.Evaluation), TaskQueue: ControlQueue, WaitForCancellation: true})
-	for {
-		err = workflow.ExecuteChildWorkflow(child, Evaluate, EvaluateIn{Stage: at, EpisodeTimeout: t.in.Plan.EpisodeTimeout}).Get(ctx, &out)
-		if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-			return out, err
-		}
-		if err := workflow.Sleep(ctx, othersEvaluate); err != nil {
-			return out, err
-		}
-	}
+	return evaluated(ctx, EvaluateIn{Stage: at, EpisodeTimeout: t.in.Plan.EpisodeTimeout})
 }

@@ -160,6 +160,10 @@ func (t *updates) evaluation(e rl.Evaluation) error {
 
 // started tells that the initial policy is there.
 func (t *updates) started(u rl.UpdateSummary) error {
+	if _, warm := u.Metrics["warm_up_updates"]; !warm {
+		t.say("%s is ready: it begins with another run's checkpoint", u.Version)
+		return nil
+	}
 	t.say("%s is ready: %.0f batches of demonstrations, easy tasks solved greedily: %.0f %%, %.0f s", u.Version, u.Metrics["warm_up_updates"], 100*u.Metrics["warm_up_success"], u.Seconds.Update)
 	if t.json {
 		return t.object(warmUpEvent{"warm_up", u.Time, u.Run, u.Version, u.Metrics["warm_up_success"], u.Seconds.Update})

@@ -36,7 +36,7 @@ func (a *app) host(ctx context.Context, w want, leave bool) (h *host, err error)
 	w.Temporal, w.UI = true, true
 	if w.Make && (!a.externalTemporal() || a.storeURI(w) == "") {
 		if err := os.MkdirAll(a.data, 0o700); err != nil {
-			return nil, err
+			return nil, rl.Errorf(rl.Refused, "data directory", "%s cannot be made (%w): mend that, or name another with --data", a.data, err)
 		}
 	}
 	c, err := a.connect(ctx, w)
@@ -142,9 +142,9 @@ func failOrphans(ctx context.Context, c *conn) error {
 	for _, r := range runs {
 		roots = append(roots, workflows.TrainID(r))
 	}
-	open, err := c.Temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowType = 'Evaluate' AND ExecutionStatus = 'Running'"})
+	open, err := c.Temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowType IN ('Evaluate', 'Scheduled') AND ExecutionStatus = 'Running'"})
 	if err != nil {
-		return fmt.Errorf("listing open evaluations: %w", err)
+		return fmt.Errorf("listing open evaluations and schedules' starts: %w", err)
 	}
 	for _, e := range open.Executions {
 		roots = append(roots, e.Execution.WorkflowId)
