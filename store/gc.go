@@ -65,6 +65,7 @@ type gc struct {
 	store   *Store
 	sweeper *sweeper // nil in a dry run
 	memory  sync.Map // immutable objects, by key
+	mu      sync.Mutex
 	report  GCReport
 }
 

@@ -96,23 +96,26 @@ func (g *gc) journal(ctx context.Context, prefix string, over func() (bool, erro
 		}
 		return err
 	}
+	if err := g.remove(ctx, old); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.report.Freed.Journals.Objects += heap.Objects
 	g.report.Freed.Journals.Bytes += heap.Bytes
-	return g.remove(ctx, old)
+	return nil
 }
 
-// eachName calls do for each directory directly under a prefix.
+// eachName calls do for each directory directly under a prefix, a few at a time.
 func (g *gc) eachName(ctx context.Context, prefix string, do func(name string) error) error {
 	names, err := g.store.Names(ctx, prefix)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if name, ok := strings.CutSuffix(name, "/"); ok {
-			if err := do(name); err != nil {
-				return err
-			}
+	return each(len(names), readers, func(i int) error {
+		if name, ok := strings.CutSuffix(names[i], "/"); ok {
+			return do(name)
 		}
-	}
-	return nil
+		return nil
+	})
 }

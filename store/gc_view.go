@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"strings"
 	"sync"
 	"time"
 
@@ -102,79 +101,98 @@ func (g *gc) lookAt(ctx context.Context, id rl.RunID, need func(key, who string)
 	} else if !damaged(err) {
 		return r, err
 	}
-	err = g.names(ctx, CheckpointPrefix(id), func(name string) error {
-		key := CheckpointPrefix(id) + name
-		m, err := remembered(g, key, func() (m manifest, err error) {
-			n, ok := numberOf(name)
-			if !ok {
-				return m, rl.Errorf(rl.Corrupt, at(key), "it is no manifest")
-			}
-			m.ref, m.Checkpoint, err = g.store.FindCheckpoint(ctx, id, n)
+	for _, part := range []func() error{
+		func() error { return g.lookAtCheckpoints(ctx, r) },
+		func() error { return g.lookAtPins(ctx, id, need, expired) },
+		func() error { return g.lookAtPointers(ctx, id, need) },
+		func() error { return g.lookAtEvaluations(ctx, r) },
+	} {
+		if err := part(); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func (g *gc) lookAtCheckpoints(ctx context.Context, r *heldRun) error {
+	manifests, err := gathered(ctx, g, CheckpointPrefix(r.id), func(key, name string) (m manifest, err error) {
+		n, ok := numberOf(name)
+		if !ok {
+			return m, rl.Errorf(rl.Corrupt, at(key), "it is no manifest")
+		}
+		return remembered(g, key, func() (m manifest, err error) {
+			m.ref, m.Checkpoint, err = g.store.FindCheckpoint(ctx, r.id, n)
 			return m, err
 		})
-		if err == nil {
-			r.manifests[m.Update] = m
-		}
-		return err
 	})
-	if err == nil {
-		err = g.names(ctx, RetiredPrefix(id), func(name string) error {
-			if n, ok := numberOf(name); ok && r.manifests[n].ref.Key == "" {
-				r.retired[n] = true
-			}
-			return nil
-		})
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = g.lookAtPins(ctx, id, need, expired)
+	for _, m := range manifests {
+		r.manifests[m.Update] = m
 	}
-	for _, name := range []string{Latest, Best} {
-		if err != nil {
-			break
-		}
-		var to rl.Ref
-		if to, err = g.store.Pointer(ctx, id, name); err == nil {
-			need(to.Key, name+" of "+string(id))
-		} else if damaged(err) {
-			err = nil
+	names, err := g.store.Names(ctx, RetiredPrefix(r.id))
+	for _, name := range names {
+		if n, ok := numberOf(name); ok && r.manifests[n].ref.Key == "" {
+			r.retired[n] = true
 		}
 	}
-	if err == nil && r.config != nil {
-		err = g.lookAtEvaluations(ctx, r)
-	}
-	return r, err
+	return err
 }
 
 func (g *gc) lookAtPins(ctx context.Context, id rl.RunID, need func(key, who string), expired func(key string)) error {
-	prefix := RunPrefix(id) + "pins/"
-	return g.names(ctx, prefix, func(name string) error {
-		_, p, err := FindJSON[rl.Pin](ctx, g.store, prefix+name) // it changes
-		switch {
-		case rl.KindOf(err) == rl.NotFound: // ended in between
-			return nil
-		case err != nil:
-			return err
-		case time.Now().After(p.Until.Add(pinSlack)):
-			expired(prefix + name)
-		default:
+	pins, err := gathered(ctx, g, PinPrefix(id), func(key, _ string) (rl.Pin, error) {
+		_, p, err := FindJSON[rl.Pin](ctx, g.store, key) // it changes
+		return p, err
+	})
+	for key, p := range pins {
+		if time.Now().After(p.Until.Add(pinSlack)) {
+			expired(key)
+		} else {
 			need(p.Manifest.Key, "pinned: "+p.For)
 		}
-		return nil
-	})
+	}
+	return err
+}
+
+func (g *gc) lookAtPointers(ctx context.Context, id rl.RunID, need func(key, who string)) error {
+	for _, name := range []string{Latest, Best} {
+		to, err := g.store.Pointer(ctx, id, name)
+		if err == nil {
+			need(to.Key, name+" of "+string(id))
+		} else if !damaged(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // lookAtEvaluations reads how well the run's checkpoints did in its own evaluation.
 func (g *gc) lookAtEvaluations(ctx context.Context, r *heldRun) error {
+	if r.config == nil {
+		return nil
+	}
 	own := g.Evaluation(*r.config)
+	begun, err := g.store.Names(ctx, RunPrefix(r.id)+"evals/")
+	if err != nil {
+		return err
+	}
+	there := map[string]bool{}
+	for _, name := range begun {
+		there[RunPrefix(r.id)+"evals/"+name] = true
+	}
 	for n := range r.manifests {
 		key := EvaluationKey(r.id, n, own)
+		if !there[EvaluationPrefix(r.id, n, own)] {
+			continue
+		}
 		e, err := remembered(g, key, func() (rl.Evaluation, error) {
 			_, e, err := FindJSON[rl.Evaluation](ctx, g.store, key)
 			return e, err
 		})
 		if err == nil {
 			r.success[n] = e.Success()
-		} else if !damaged(err) { // damaged or not there yet: not evaluated
+		} else if !damaged(err) { // damaged or not over yet: not evaluated
 			return err
 		}
 	}
@@ -231,21 +249,26 @@ func keepIfThere[T any](mu *sync.Mutex, to **T, v T, err error) error {
 	return err
 }
 
-// names calls do for each object directly under a prefix; one that is gone by then is passed over.
-func (g *gc) names(ctx context.Context, prefix string, do func(name string) error) error {
+// gathered reads the objects directly under a prefix, a few at a time, by their keys. One that is gone by then is passed
+// over.
+func gathered[T any](ctx context.Context, g *gc, prefix string, read func(key, name string) (T, error)) (map[string]T, error) {
 	names, err := g.store.Names(ctx, prefix)
 	if err != nil {
+		return nil, err
+	}
+	all := map[string]T{}
+	var mu sync.Mutex
+	return all, each(len(names), readers, func(i int) error {
+		key := prefix + names[i]
+		v, err := read(key, names[i])
+		if rl.KindOf(err) == rl.NotFound {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all[key] = v
 		return err
-	}
-	for _, name := range names {
-		if strings.HasSuffix(name, "/") {
-			continue
-		}
-		if err := do(name); err != nil && rl.KindOf(err) != rl.NotFound {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // remembered reads an immutable object once. Failures are not remembered.

@@ -93,9 +93,12 @@ func RetiredKey(run rl.RunID, n rl.UpdateNumber) string {
 	return fmt.Sprintf("%s%08d.json", RetiredPrefix(run), n)
 }
 
+// PinPrefix is where the leases on a run's checkpoints lie.
+func PinPrefix(run rl.RunID) string { return RunPrefix(run) + "pins/" }
+
 // PinKey is a lease on a checkpoint of the run.
 func PinKey(run rl.RunID, name string) string {
-	return RunPrefix(run) + "pins/" + url.PathEscape(name) + ".json"
+	return PinPrefix(run) + url.PathEscape(name) + ".json"
 }
 
 // numberOf reads the update number of a file name such as 00000012.json.
