@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -22,6 +23,7 @@ type outage struct {
 // wait takes the outcome of a look at the run. It returns an error that ends following; one that may pass is told of
 // once, as is its end.
 func (f *follower) wait(ctx context.Context, err error) error {
+	f.room()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -49,6 +51,22 @@ func (f *follower) wait(ctx context.Context, err error) error {
 	return nil
 }
 
+// room tells of a full disk, once, and of its end: no stage can record its failure there, so that the run would seem to
+// be at work.
+func (f *follower) room() {
+	if f.full == nil {
+		return
+	}
+	why := f.full()
+	switch {
+	case why != "" && !f.isFull:
+		f.table.say("%s", why)
+	case why == "" && f.isFull:
+		f.table.say("there is room on the disk again")
+	}
+	f.isFull = why != ""
+}
+
 // passing says that a failure may be over soon: a server that is away, slow or busy.
 func passing(err error) bool {
 	if k := rl.KindOf(err); k != "" {
@@ -58,6 +76,21 @@ func passing(err error) bool {
 	_, slow := errors.AsType[*serviceerror.DeadlineExceeded](err)
 	_, busy := errors.AsType[*serviceerror.ResourceExhausted](err)
 	return away || slow || busy || errors.Is(err, context.DeadlineExceeded)
+}
+
+// roomNeeded is the free space below which the embedded parts may fail for want of it.
+const roomNeeded = 16 << 20
+
+// diskFull says so when the embedded parts have no room to write.
+func (a *app) diskFull(c *conn) string {
+	if c.parts == nil && c.Holder == nil {
+		return ""
+	}
+	free, err := freeBytes(a.data)
+	if err != nil || free >= roomNeeded {
+		return ""
+	}
+	return fmt.Sprintf("the disk of %s is full or nearly so (%s free): make room, or the run stands still until there is some", filepath.Clean(a.data), size(free))
 }
 
 // holderGone says so when the process whose parts are used no longer holds the data directory: its ports will not

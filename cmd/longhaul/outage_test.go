@@ -52,3 +52,18 @@ func TestWhatEndsFollowing(t *testing.T) {
 		t.Errorf("without a holder: %v", got)
 	}
 }
+
+func TestAFullDiskIsToldOnce(t *testing.T) {
+	var errs bytes.Buffer
+	o := &output{stdout: &errs, stderr: &errs, width: 100}
+	full := ""
+	f := &follower{table: o.updates(1), full: func() string { return full }}
+	for _, full = range []string{"", "full", "full", "", "", "full"} {
+		if err := f.wait(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "full\nthere is room on the disk again\nfull\n"; errs.String() != want {
+		t.Errorf("told %q, want %q", errs.String(), want)
+	}
+}

@@ -42,9 +42,11 @@ type follower struct {
 	next   rl.UpdateNumber // whose summary has not been told
 	due    rl.UpdateNumber // whose evaluation has not been told
 	recent []rl.UpdateSummary
-	failed <-chan error // a worker of this process ended by itself; may be nil
-	over   func() error // why what is followed will not answer again, nil when it may; may be nil
-	outage *outage      // what does not answer now
+	failed <-chan error  // a worker of this process ended by itself; may be nil
+	over   func() error  // why what is followed will not answer again, nil when it may; may be nil
+	full   func() string // why there is no room to write, "" where there is; may be nil
+	isFull bool          // as was told
+	outage *outage       // what does not answer now
 }
 
 // pollEvery is how often a follower looks.
@@ -60,7 +62,7 @@ func (a *app) follower(ctx context.Context, c *conn, run rl.RunID) (*follower, e
 	}
 	return &follower{
 		observer: observer{client: c.Temporal, store: c.Store, run: run, scheduled: map[string]time.Time{}},
-		config:   cfg, table: a.out.updates(cfg.Updates), over: func() error { return a.holderGone(c) },
+		config:   cfg, table: a.out.updates(cfg.Updates), over: func() error { return a.holderGone(c) }, full: func() string { return a.diskFull(c) },
 	}, nil
 }
 

@@ -55,7 +55,7 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return nil, unwritable(dir, err)
 	}
 	started := time.Now()
 	held, err := hold(ctx, dir, started)

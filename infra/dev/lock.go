@@ -36,16 +36,21 @@ func hold(ctx context.Context, dir string, started time.Time) (*flock.Flock, err
 		return nil, rl.Errorf(rl.Conflict, "data directory", "%s is held by %s", dir, readHolder(dir))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", l.Path(), err)
+		return nil, unwritable(dir, err)
 	}
 	record, err := json.Marshal(holder{PID: os.Getpid(), Started: started, Command: command(os.Args)})
 	if err == nil {
 		err = os.WriteFile(l.Path(), record, 0o600) // in place: a rename would lose the lock
 	}
 	if err != nil {
-		return nil, errors.Join(err, l.Unlock())
+		return nil, errors.Join(unwritable(dir, err), l.Unlock())
 	}
 	return l, nil
+}
+
+// unwritable says what can be done about a directory that cannot be written to.
+func unwritable(dir string, err error) error {
+	return rl.Errorf(rl.Refused, "data directory", "%s cannot be written to (%w): mend that, or name another directory", dir, err)
 }
 
 // held tells whether a process, this one included, holds the directory.

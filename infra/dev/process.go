@@ -111,12 +111,12 @@ func writeJSON(path string, v any) error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // made with mode 0600
 	if err != nil {
-		return err
+		return unwritable(filepath.Dir(path), err)
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(append(b, '\n'))
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
+		return unwritable(filepath.Dir(path), err)
 	}
 	return os.Rename(f.Name(), path)
 }
