@@ -5,12 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/workers"
 	"github.com/longhaul-rl/longhaul/workflows"
 )
 
@@ -24,10 +26,20 @@ func TestRecordHistories(t *testing.T) {
 	if dir == "" {
 		dir = t.TempDir()
 	}
+	cfg.Name, cfg.Updates, cfg.Eval.Every = "scheduled", 0, 0
+	if err := l.schedule(t, rl.Schedule{Name: "s", Run: &cfg}, workers.Timing{Every: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	if err := workers.TriggerSchedule(t.Context(), l.client, "s"); err != nil {
+		t.Fatal(err)
+	}
+	started := l.until(t, "s", "its run has ended", func(s workers.ScheduleState) bool { return len(s.Past) == 1 && s.Past[0].State == "completed" })
+	cfg = small(t)
 	for name, id := range map[string]string{
-		"train":    workflows.TrainID(cfg.Name),
-		"collect":  workflows.CollectID(cfg.Name, 1, 0, 0, 1),
-		"evaluate": workflows.EvaluateID(rl.VersionOf(cfg.Name, 0), workflows.EvaluationKey(cfg)),
+		"scheduled": started.Past[0].Workflow,
+		"train":     workflows.TrainID(cfg.Name),
+		"collect":   workflows.CollectID(cfg.Name, 1, 0, 0, 1),
+		"evaluate":  workflows.EvaluateID(rl.VersionOf(cfg.Name, 0), workflows.EvaluationKey(cfg)),
 	} {
 		var h historypb.History
 		for events := l.client.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {

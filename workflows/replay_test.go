@@ -21,6 +21,7 @@ func TestReplayRecordedHistories(t *testing.T) {
 			r.RegisterWorkflow(Train)
 			r.RegisterWorkflow(Collect)
 			r.RegisterWorkflow(Evaluate)
+			r.RegisterWorkflow(Scheduled)
 			if err := r.ReplayWorkflowHistoryFromJSONFile(nil, f); err != nil {
 				t.Fatal(err)
 			}
