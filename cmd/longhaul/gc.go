@@ -76,7 +76,7 @@ func (a *app) collected(r store.GCReport) error {
 		goes = "to be retired"
 	}
 	for _, run := range r.Runs {
-		a.out.print("%s: %d checkpoints kept, %d %s\n", run.Run, len(run.Kept), len(run.Retired), goes)
+		a.out.print("%s: %s kept, %d %s\n", run.Run, counted(len(run.Kept), "checkpoint"), len(run.Retired), goes)
 		var rows [][]string
 		for _, k := range run.Kept {
 			rows = append(rows, []string{"  " + string(k.Version), "kept", k.Why})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -159,6 +158,9 @@ func (a *app) schedules(all []workers.ScheduleState) error {
 		}
 		a.out.print("%s: %s, %s; overlap %s, catch-up %s\n", s.Name, s.Starts, s.When, s.Overlap, time.Duration(s.Catchup*float64(time.Second)))
 		a.out.rows(scheduleRows(s))
+		if s.Skipped+s.Missed > 0 {
+			a.out.print("  left out: %d since the one before still ran, %d since the catch-up window was over\n", s.Skipped, s.Missed)
+		}
 	}
 	return nil
 }
@@ -175,9 +177,6 @@ func scheduleRows(s workers.ScheduleState) (rows [][]string) {
 			what = p.Workflow
 		}
 		rows = append(rows, []string{"  past", p.Due.Format(time.RFC3339), what, p.State})
-	}
-	if s.Skipped+s.Missed > 0 {
-		rows = append(rows, []string{"  left out", fmt.Sprintf("%d since the one before still ran, %d since the catch-up window was over", s.Skipped, s.Missed)})
 	}
 	for _, n := range s.Next[:min(3, len(s.Next))] {
 		rows = append(rows, []string{"  next", n.UTC().Format(time.RFC3339)})
