@@ -1,0 +1,80 @@
+package store_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+// note leaves a note of a gc that is about to remove keys.
+func note(t testing.TB, s *store.Store, renewed int, keys ...string) {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"schema": "longhaul/sweep/1", "owner": "x", "renewed": renewed, "keys": keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must[rl.Ref](t)(s.Put(t.Context(), "gc/sweep.json", body))
+}
+
+// One gc at a time: a second one gives up when the first is alive, and takes over what a dead one left.
+func TestOneGCAtATime(t *testing.T) {
+	store.ShortLease(t)
+	s := inProcess(t)
+	line(t, s, "a", 3)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for i := range 10 {
+			note(t, s, i)
+			time.Sleep(30 * time.Millisecond)
+		}
+	}()
+	time.Sleep(20 * time.Millisecond)
+	_, err := s.GC(t.Context(), keeping(1))
+	is(t, err, rl.Conflict)
+	<-over
+	began := time.Now()
+	must[store.GCReport](t)(s.GC(t.Context(), keeping(1)))
+	if waited := time.Since(began); waited < 300*time.Millisecond {
+		t.Errorf("it took over after %v", waited)
+	}
+	_, err = s.Head(t.Context(), "gc/sweep.json")
+	is(t, err, rl.NotFound)
+}
+
+// A writer waits for a gc that is about to remove what it has stored: until the note is gone, or its gc must be dead. A
+// note of other keys does not concern it.
+func TestWriterWaitsForGC(t *testing.T) {
+	store.ShortLease(t)
+	s := inProcess(t)
+	c := checkpoint("a", 0, nil, "tokens", 0)
+	c.Files = []rl.File{must[rl.File](t)(s.PutFile(t.Context(), "f", []byte("content")))}
+	chunk := store.ChunkKey(c.Files[0].Chunks[0])
+	put := func() (time.Duration, error) {
+		began := time.Now()
+		_, err := s.PutCheckpoint(t.Context(), c)
+		return time.Since(began), err
+	}
+	note(t, s, 1, "cas/other")
+	if took, err := put(); err != nil || took > 350*time.Millisecond {
+		t.Errorf("a note of other keys: %v after %v", err, took)
+	}
+	note(t, s, 2, "cas/other", chunk)
+	if took, err := put(); err != nil || took < 300*time.Millisecond {
+		t.Errorf("a note that a dead gc left: %v after %v", err, took)
+	}
+	note(t, s, 3, chunk)
+	time.AfterFunc(100*time.Millisecond, func() {
+		if s.Delete(t.Context(), chunk) != nil || s.Delete(t.Context(), "gc/sweep.json") != nil {
+			t.Error("the chunk was not removed")
+		}
+	})
+	took, err := put()
+	is(t, err, rl.Unavailable)
+	if took < 90*time.Millisecond {
+		t.Errorf("it waited for %v", took)
+	}
+}
