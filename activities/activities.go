@@ -71,7 +71,9 @@ func (a *Activities) open(ctx context.Context, s Stage) (*store.Store, rl.Config
 }
 
 // Store connects to a store by its URI, once for this process. Errors as OpenStore.
-func (a *Activities) Store(ctx context.Context, uri string) (*store.Store, error) { return a.store(ctx, uri) }
+func (a *Activities) Store(ctx context.Context, uri string) (*store.Store, error) {
+	return a.store(ctx, uri)
+}
 
 func (a *Activities) store(ctx context.Context, uri string) (*store.Store, error) {
 	return cached(ctx, a, &a.stores, uri, func() (*store.Store, error) { return a.OpenStore(ctx, uri) })
