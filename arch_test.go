@@ -37,6 +37,7 @@ var rooms = []struct {
 	{"rollout", []string{"envs", "policy", "rl"}, "the loop turns an environment and a policy into a trajectory, and is usable without the rest"},
 	{"infra/dev/s3", []string{"rl"}, "the embedded server speaks S3 to anybody; it must not know our keys"},
 	{"infra/dev", []string{"infra/dev/s3", "inprocess", "rl"}, "it starts outside parts; what runs on them comes from above"},
+	{"infra/faults", []string{"inprocess"}, "it stands between any client and any server of HTTP, and only tests use it"},
 	{"activities", []string{"advantage", "config", "envs", "inprocess", "policy", "reward", "rl", "rollout", "safetensors", "store", "tiny", "tiny/nn"},
 		"an activity brings the stages' own packages together; which one runs when is the workflows' decision"},
 	{"workflows", []string{"activities", "rl"}, "a workflow decides by references and counters alone: whatever it imports, it may not call, since replay must repeat it"},

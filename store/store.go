@@ -3,11 +3,13 @@ package store
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -119,8 +121,12 @@ func common(o *s3.Options) {
 			o.Region = "us-east-1"
 		}
 	}
+	again := retry.NewStandard(func(s *retry.StandardOptions) {
+		s.MaxAttempts, s.Backoff = attempts, retry.BackoffDelayerFunc(backoff)
+		s.RateLimiter = ratelimit.None // the stages have a backoff of their own
+	})
 	// AWS answers 409 when two conditional writes of one key meet; either may be sent again.
-	o.Retryer = retry.AddWithErrorCodes(o.Retryer, "ConditionalRequestConflict", "OperationAborted")
+	o.Retryer = retry.AddWithErrorCodes(again, "ConditionalRequestConflict", "OperationAborted")
 	o.DisableLogOutputChecksumValidationSkipped = true
 }
 
@@ -137,7 +143,18 @@ const (
 	slowest    = 1 << 20
 )
 
-// patience bounds a request with a body of size bytes: the SDK's three attempts at it.
+// attempts is how often the SDK sends a request whose answer may be another one next time. An endpoint that fails three
+// requests in ten then fails one in a thousand.
+const attempts = 6
+
+// backoff is how long the SDK waits before it sends a request again: 50 ms at first, twice as long each time, less up to
+// half of it by chance. The SDK's own first pause, of up to a second, would hold up every turn that waits for its commit.
+func backoff(attempt int, _ error) (time.Duration, error) {
+	d := 50 * time.Millisecond << min(attempt-1, 6)
+	return d - time.Duration(rand.Int64N(int64(d/2))), nil
+}
+
+// patience bounds a request with a body of size bytes, all attempts at it.
 func patience(size int64) time.Duration {
 	return 3 * (answerTime + time.Duration(size)*time.Second/slowest)
 }

@@ -213,6 +213,9 @@ func (c *conn) start(ctx context.Context, a *app, o dev.Options) (err error) {
 		return err
 	}
 	c.options.Transport = c.parts.S3Transport()
+	if a.s3 != nil {
+		c.options.Transport = a.s3(c.options.Transport)
+	}
 	return nil
 }
 

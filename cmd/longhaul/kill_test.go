@@ -3,10 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -23,21 +27,65 @@ updates: 6
 eval: {every: 3, tasks: 10}
 `
 
-// kills is how often the run is killed. `make crash` asks for more by LONGHAUL_KILLS.
+// kills is how often the run is killed at random. `make crash` asks for more by LONGHAUL_KILLS.
 const kills = 8
 
-// A run that is killed again and again, at random moments, goes on each time it is started, and ends with the
-// checkpoint of an undisturbed run. Interrupted once more, it says so by its exit code; every byte of it verifies.
-func TestKilledRunEndsTheSame(t *testing.T) {
+// crashing is a run that is started again and again on one data directory.
+type crashing struct {
+	file, data string
+	restarts   []float64 // seconds from a start to the first new turn
+}
+
+func newCrashing(t *testing.T) *crashing {
 	dir := t.TempDir()
-	file := filepath.Join(dir, "run.yaml")
-	if err := os.WriteFile(file, []byte(killedRun), 0o644); err != nil {
+	c := &crashing{filepath.Join(dir, "run.yaml"), filepath.Join(dir, "data"), nil}
+	if err := os.WriteFile(c.file, []byte(killedRun), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	train := func(data string) *exec.Cmd {
-		return command("train", "-f", file, "--json", "--quiet", "--data", filepath.Join(dir, data))
+	return c
+}
+
+// train is the command that goes on with the run, with faults before its store.
+func (c *crashing) train(faults string) (*exec.Cmd, *bytes.Buffer) {
+	cmd := command("train", "-f", c.file, "--json", "--quiet", "--data", c.data)
+	cmd.Env = append(cmd.Env, "LONGHAUL_FAULTS="+faults+"\nPUT /journal/ 1 say")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	return cmd, &errs
+}
+
+var firstTurn = regexp.MustCompile(`faults: PUT \S+/journal/\S+ after ([0-9.]+) s`)
+
+// noted keeps how long it took to the first new turn, if one was taken.
+func (c *crashing) noted(errs *bytes.Buffer) {
+	if m := firstTurn.FindSubmatch(errs.Bytes()); m != nil {
+		if s, err := strconv.ParseFloat(string(m[1]), 64); err == nil {
+			c.restarts = append(c.restarts, s)
+		}
 	}
-	want := finish(t, train("undisturbed"))
+}
+
+// end runs to the end and reports what is left; the run must verify.
+func (c *crashing) end(t *testing.T) remains {
+	t.Helper()
+	cmd, _ := c.train("")
+	done := finish(t, cmd)
+	if out, err := command("verify", "killed", "--data", c.data).CombinedOutput(); err != nil {
+		t.Fatalf("verify: %v\n%s", err, out)
+	}
+	if len(c.restarts) > 0 {
+		slices.Sort(c.restarts)
+		t.Logf("from a start to the first new turn: median %.2f s of %d, at most %.2f s", c.restarts[len(c.restarts)/2], len(c.restarts), c.restarts[len(c.restarts)-1])
+	}
+	return left(t, c.data, "killed", done)
+}
+
+// A run that is killed again and again, at random moments, goes on each time it is started, and ends with the
+// checkpoint, trajectories, scores, batches and ledgers of an undisturbed run; no recorded turn is taken twice.
+// Interrupted once more, it says so by its exit code; every byte of it verifies.
+func TestKilledRunEndsTheSame(t *testing.T) {
+	want := newCrashing(t).end(t)
+	c := newCrashing(t)
 	n := kills
 	if s := os.Getenv("LONGHAUL_KILLS"); s != "" {
 		if err := json.Unmarshal([]byte(s), &n); err != nil {
@@ -51,24 +99,73 @@ func TestKilledRunEndsTheSame(t *testing.T) {
 			signal = syscall.SIGINT
 		}
 		after := 300*time.Millisecond + time.Duration(rng.Int64N(int64(4*time.Second)))
-		cmd := train("killed")
+		cmd, errs := c.train("")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(after)
 		cmd.Process.Signal(signal)
 		err := cmd.Wait()
+		c.noted(errs)
 		t.Logf("kill %d: %v after %v: %v", i+1, signal, after, err)
 		if code := cmd.ProcessState.ExitCode(); signal == syscall.SIGINT && code != exitInterrupted && code != exitDone {
 			t.Errorf("interrupted: exit code %d, want %d", code, exitInterrupted)
 		}
 	}
-	if got := finish(t, train("killed")); got != want {
-		t.Fatalf("killed %d times the run ends with %+v, undisturbed with %+v", n, got, want)
+	if got := c.end(t); got != want {
+		t.Fatalf("killed %d times the run ends with\n%+v, undisturbed with\n%+v", n, got, want)
 	}
-	verify := command("verify", "killed", "--data", filepath.Join(dir, "killed"))
-	if out, err := verify.CombinedOutput(); err != nil {
-		t.Fatalf("verify: %v\n%s", err, out)
+}
+
+// killPoints are the moments at which a process dies, in the order in which a run comes to them.
+var killPoints = []struct{ name, rule string }{
+	{"warm-up recorded, not told", `PUT ^/[^?]*jobs/.*/result.json 1 kill-after`},
+	{"an evaluation's turn", `PUT /evals/.*/journal/ 1 kill-after`},
+	{"an evaluation's result", `PUT /evaluation.json 1 kill-before`},
+	{"mid-turn: sampled, not committed", `PUT /updates/.*/journal/ 3 kill-before`},
+	{"between turns: committed, not acted on", `PUT /updates/.*/journal/ 5 kill-after`},
+	{"an episode played, not stored", `PUT /episodes/ 2 kill-before`},
+	{"an episode stored, not told", `PUT /episodes/ 2 kill-after`},
+	{"mid-judge", `PUT /scores.json 2 kill-before`},
+	{"judged, not told", `PUT /scores.json 2 kill-after`},
+	{"mid-batch: the ledger without its batch", `PUT /ledger.json 1 kill-after`},
+	{"the batch, not told", `PUT /batch.safetensors 1 kill-after`},
+	{"mid-update: the job has its batch", `GET /batch.safetensors 1 kill-after`},
+	{"mid-chunk", `PUT /cas/ 2 kill-before`},
+	{"after the update, before its checkpoint", `PUT /result.json 1 kill-after`},
+	{"before the manifest", `PUT /ckpt/ 1 kill-before`},
+	{"between manifest and pointer", `PUT /ckpt/ 1 kill-after`},
+	{"the pointer moved, not told", `PUT /latest 1 kill-after`},
+	{"mid-publish", `PUT /summary.json 1 kill-before`},
+	{"published, not told", `PUT /summary.json 1 kill-after`},
+	{"the best moved, not told", `PUT /best 1 kill-after`},
+}
+
+// At each named point the process dies once, one after another in one run.
+func TestKilledAtNamedPoints(t *testing.T) {
+	want := newCrashing(t).end(t)
+	c := newCrashing(t)
+	for _, p := range killPoints {
+		cmd, errs := c.train(p.rule)
+		out, err := cmd.Output()
+		c.noted(errs)
+		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL {
+			t.Errorf("%s: the process was not killed: %v\n%s%s", p.name, err, out, errs)
+		}
+	}
+	if got := c.end(t); got != want {
+		t.Fatalf("killed at %d points the run ends with\n%+v, undisturbed with\n%+v", len(killPoints), got, want)
+	}
+}
+
+// A store that answers 500 to a third of the requests and loses the answers of others costs time, and nothing else.
+func TestFaultyStore(t *testing.T) {
+	want := newCrashing(t).end(t)
+	c := newCrashing(t)
+	cmd, _ := c.train("PUT . 5% lost\nGET . 30% 500\nPUT . 30% 500\n")
+	finish(t, cmd)
+	if got := c.end(t); got != want {
+		t.Fatalf("the run ends with\n%+v, undisturbed with\n%+v", got, want)
 	}
 }
 
@@ -84,11 +181,9 @@ func command(args ...string) *exec.Cmd {
 // finish runs a training command to its end and returns the checkpoint of its `done` event.
 func finish(t *testing.T, cmd *exec.Cmd) doneCheckpoint {
 	t.Helper()
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v\n%s", err, errs.Bytes())
+		t.Fatalf("%v\n%s\n%v", err, out, cmd.Stderr)
 	}
 	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
 	var d doneEvent
@@ -96,4 +191,16 @@ func finish(t *testing.T, cmd *exec.Cmd) doneCheckpoint {
 		t.Fatalf("the last line is %s (%v)", lines[len(lines)-1], err)
 	}
 	return d.Checkpoint
+}
+
+// remains is what a finished run leaves that must not depend on what happened to it.
+type remains struct {
+	Checkpoint doneCheckpoint
+	Objects    int    // trajectories, scores, batches, ledgers, evaluations, manifests
+	Digest     string // of their keys and bytes
+	Twice      int    // turns that are on record more than once: taken again although they were committed
+}
+
+func (r remains) String() string {
+	return fmt.Sprintf("%s %.12s, %d objects of digest %.12s, %d turns twice", r.Checkpoint.Version, r.Checkpoint.SHA256, r.Objects, r.Digest, r.Twice)
 }

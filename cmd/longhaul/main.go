@@ -7,20 +7,22 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() { os.Exit(run(os.Args[1:], nil)) }
 
-// run executes one command line and returns its exit code. The first interrupt ends the context, so that commands can
+// run executes one command line and returns its exit code. Requests to the embedded store go through s3, unless that is
+// nil. The first interrupt ends the context, so that commands can
 // stop cleanly and say how to go on; a second one kills the process.
-func run(args []string) int {
+func run(args []string, s3 func(http.RoundTripper) http.RoundTripper) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	a := &app{getenv: os.Getenv, patience: patience, out: newOutput(os.Stdout, os.Stderr, os.Getenv)}
+	a := &app{getenv: os.Getenv, s3: s3, patience: patience, out: newOutput(os.Stdout, os.Stderr, os.Getenv)}
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

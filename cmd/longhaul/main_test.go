@@ -17,11 +17,22 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/longhaul-rl/longhaul/infra/faults"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"longhaul": main})
+	testscript.Main(m, map[string]func(){"longhaul": faulty})
+}
+
+// faulty is the longhaul command, with the faults that LONGHAUL_FAULTS describes before its embedded store.
+func faulty() {
+	plan, err := faults.Parse(os.Getenv("LONGHAUL_FAULTS"))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(exitUsage)
+	}
+	os.Exit(run(os.Args[1:], plan.Transport))
 }
 
 // The scripts in testdata run the real binary, with everything embedded.

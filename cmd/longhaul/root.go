@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"net/http"
 	"strings"
 	"time"
 
@@ -19,6 +20,8 @@ type app struct {
 	log    *slog.Logger // of the parts in this process; see logger
 
 	patience time.Duration // with parts that do not answer
+
+	s3 func(http.RoundTripper) http.RoundTripper // put before the embedded store; may be nil
 }
 
 // Groups of commands in the help.
