@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/workflows"
 )
 
 func TestOutageIsWaitedForAndToldOnce(t *testing.T) {
@@ -64,6 +65,18 @@ func TestAFullDiskIsToldOnce(t *testing.T) {
 		}
 	}
 	if want := "full\nthere is room on the disk again\nfull\n"; errs.String() != want {
+		t.Errorf("told %q, want %q", errs.String(), want)
+	}
+}
+
+func TestAPauseIsToldOnce(t *testing.T) {
+	var errs bytes.Buffer
+	f := &follower{table: (&output{stdout: &errs, stderr: &errs, width: 100}).updates(1)}
+	paused := runStatus{Run: "a", State: workflows.Paused, WaitingFor: &waiting{What: "resume", Why: "paused by ann (lunch)"}}
+	for _, s := range []runStatus{{Run: "a", State: workflows.Running}, paused, paused, {Run: "a", State: workflows.Running}, {Run: "a", State: workflows.Running}} {
+		f.pause(s)
+	}
+	if want := "run a is paused: paused by ann (lunch)\n`longhaul resume a` lets it go on\nrun a goes on\n"; errs.String() != want {
 		t.Errorf("told %q, want %q", errs.String(), want)
 	}
 }

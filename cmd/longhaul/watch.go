@@ -45,6 +45,7 @@ type follower struct {
 	failed <-chan error  // a worker of this process ended by itself; may be nil
 	over   func() error  // why what is followed will not answer again, nil when it may; may be nil
 	full   func() string // why there is no room to write, "" where there is; may be nil
+	paused bool          // as was told
 	isFull bool          // as was told
 	outage *outage       // what does not answer now
 }
@@ -87,6 +88,7 @@ func (f *follower) follow(ctx context.Context) (s runStatus, err error) {
 		case s.State == stopped:
 			return s, standsStill(s)
 		default:
+			f.pause(s)
 			f.table.now("%s", liveLine(s))
 		}
 		select {
