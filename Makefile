@@ -6,6 +6,7 @@ export GO
 
 FUZZTIME ?= 20s
 SEEDS ?= 101-110
+KILLS ?= 60
 # The checkers are no dependencies of the module: each is built at its pinned version when it is run.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
@@ -50,8 +51,8 @@ bench: build ## measures this machine, as ratios of things measured side by side
 	@./bin/longhaul bench $(ARGS)
 
 .PHONY: crash
-crash: ## the tests that kill, crash and resume, one by one
-	@$(GO) test -run 'Kill|Crash|Resume' -count=1 -v ./... | grep -v -e 'no test files' -e 'no tests to run'
+crash: ## kills everything, KILLS (60) times at random and at every named point, and compares what is left
+	@LONGHAUL_KILLS=$(KILLS) $(GO) test -run 'Kill|Crash|Resume|Paused|Faulty' -count=1 -timeout 60m -v ./... | grep -v -e 'no test files' -e 'no tests to run'
 
 .PHONY: results
 results: build ## trains the demo on ten seeds that the recipe has not seen (SEEDS=101-110) and keeps the table

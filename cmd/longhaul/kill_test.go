@@ -30,6 +30,20 @@ eval: {every: 3, tasks: 10}
 // kills is how often the run is killed at random. `make crash` asks for more by LONGHAUL_KILLS.
 const kills = 8
 
+// asked is how many kills a test makes: so many, or a share of LONGHAUL_KILLS.
+func asked(t *testing.T, usual int) int {
+	t.Helper()
+	s := os.Getenv("LONGHAUL_KILLS")
+	if s == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		t.Fatalf("LONGHAUL_KILLS: %q is not a number of kills", s)
+	}
+	return max(1, n*usual/kills)
+}
+
 // crashing is a run that is started again and again on one data directory.
 type crashing struct {
 	file, data string
@@ -86,12 +100,7 @@ func (c *crashing) end(t *testing.T) remains {
 func TestKilledRunEndsTheSame(t *testing.T) {
 	want := newCrashing(t).end(t)
 	c := newCrashing(t)
-	n := kills
-	if s := os.Getenv("LONGHAUL_KILLS"); s != "" {
-		if err := json.Unmarshal([]byte(s), &n); err != nil {
-			t.Fatalf("LONGHAUL_KILLS: %v", err)
-		}
-	}
+	n := asked(t, kills)
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	for i := range n {
 		signal := syscall.SIGKILL
@@ -185,6 +194,12 @@ func finish(t *testing.T, cmd *exec.Cmd) doneCheckpoint {
 	if err != nil {
 		t.Fatalf("%v\n%s\n%v", err, out, cmd.Stderr)
 	}
+	return doneOf(t, out)
+}
+
+// doneOf is the checkpoint of the last event of a training command.
+func doneOf(t *testing.T, out []byte) doneCheckpoint {
+	t.Helper()
 	lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
 	var d doneEvent
 	if err := json.Unmarshal(lines[len(lines)-1], &d); err != nil || d.Event != "done" {
