@@ -206,3 +206,33 @@ func TestDamagedJournal(t *testing.T) {
 		t.Errorf("asked %d times", asked)
 	}
 }
+
+// What is above Temporal's limit for a payload (2 MB for one, 4 MB for a message) goes through the store: a huge tool
+// result, and a failure with as many words. What history is told stays small.
+func TestHugeResults(t *testing.T) {
+	const huge = 5 << 20
+	b := openWalk(t, 2, "go")
+	walkStep = func(context.Context, string, int) (envs.Result, error) {
+		return envs.Result{Content: strings.Repeat("x", huge)}, nil
+	}
+	out, err := b.runTrajectories(t.Context(), b.in, now())
+	if err != nil || out.Episodes != 1 {
+		t.Fatalf("%+v %v", out, err)
+	}
+	if said := rl.CanonicalJSON(out); len(said) > 4096 {
+		t.Errorf("%d bytes for history", len(said))
+	}
+	b.restart()
+	got, err := b.trajectory(t.Context(), b.store, b.trajectoryKey("t"))
+	if err != nil || len(got.Turns[1].Observation.Messages[0].Content) != huge {
+		t.Fatal(err)
+	}
+	b = openWalk(t, 2, "go")
+	walkStep = func(context.Context, string, int) (envs.Result, error) {
+		return envs.Result{}, rl.Errorf(rl.Invalid, "environment walk", "%s", strings.Repeat("y", huge))
+	}
+	b.played(t, 0, map[rl.LeftOut]int{rl.EnvFailed: 1})
+	if f := b.left(t, "t"); len(f.Why) > 2048 || !strings.HasPrefix(f.Why, "environment walk: yyy") {
+		t.Errorf("%d bytes of %.40s", len(f.Why), f.Why)
+	}
+}

@@ -24,7 +24,8 @@ var benchmarks = []struct {
 	run         func(context.Context, *app) (benchmark, error)
 }{
 	{"tiny", "embedded policy: tokens a second, trained and sampled", benchTiny},
-	{"rollout", "rollouts through the whole line, beside a bare Go loop, against a policy that takes 50 ms", benchRollout},
+	{"rollout", "the rollout loop in memory, beside a bare Go loop, against a policy that takes 50 ms", benchRollout},
+	{"durable", "rollouts through the whole line, journalled and stored, beside a bare Go loop", benchDurable},
 }
 
 func (a *app) benchCommand() *cobra.Command {
@@ -54,7 +55,7 @@ func (a *app) benchCommand() *cobra.Command {
 				}
 			}
 			if !found {
-				return usagef("there is no benchmark %q; there are %s", args[0], strings.Join(names, " and "))
+				return usagef("there is no benchmark %q; there are %s", args[0], strings.Join(names, ", "))
 			}
 			return nil
 		},

@@ -4,23 +4,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/sashabaranov/go-openai"
-	"go.temporal.io/sdk/client"
 
-	"github.com/longhaul-rl/longhaul/activities"
-	"github.com/longhaul-rl/longhaul/config"
 	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
-	"github.com/longhaul-rl/longhaul/store"
-	"github.com/longhaul-rl/longhaul/workflows"
+	"github.com/longhaul-rl/longhaul/rollout"
 )
 
 const (
@@ -29,8 +26,8 @@ const (
 	benchGroup   = 8
 )
 
-// benchRollout plays 128 and 1,024 episodes side by side: in a bare Go loop with go-openai that keeps nothing, and
-// through Collect on the embedded servers with every trajectory stored and every group scored.
+// benchRollout plays 128 and 1,024 episodes side by side with the rollout loop and its policy client alone, beside a bare
+// Go loop with go-openai: what the line's own code costs before anything is kept.
 func benchRollout(ctx context.Context, a *app) (b benchmark, err error) {
 	b = benchmark{Name: "rollout", Ratios: map[string]float64{}, Figures: map[string]float64{}}
 	url, stop, err := fixedPolicy()
@@ -38,38 +35,50 @@ func benchRollout(ctx context.Context, a *app) (b benchmark, err error) {
 		return b, err
 	}
 	defer stop()
-	dir, err := os.MkdirTemp("", "longhaul-bench")
-	if err != nil {
-		return b, err
-	}
-	defer os.RemoveAll(dir)
-	inside := &app{data: dir, out: a.out, log: a.log, patience: a.patience, getenv: func(name string) string {
-		if strings.HasPrefix(name, "TEMPORAL_") || name == "LONGHAUL_STORE" {
-			return "" // always the embedded servers
-		}
-		return a.getenv(name)
-	}}
-	h, err := inside.host(ctx, want{Make: true}, false)
-	if err != nil {
-		return b, err
-	}
-	defer h.Close()
+	return b, besideBareLoop(ctx, url, &b, func(episodes int) (time.Duration, error) { return plainLoop(ctx, url, episodes) })
+}
+
+// besideBareLoop measures a way of playing episodes against the bare loop, twice 8 to warm up, then 128 and 1,024.
+func besideBareLoop(ctx context.Context, url string, b *benchmark, play func(episodes int) (time.Duration, error)) error {
 	for i, episodes := range []int{benchGroup, 128, 1024} { // the first warms up connections and caches
 		bare, err := bareLoop(ctx, url, episodes)
 		if err != nil {
-			return b, err
+			return err
 		}
-		line, err := lineLoop(ctx, h, url, episodes)
+		ours, err := play(episodes)
 		if err != nil {
-			return b, err
+			return err
 		}
 		if i > 0 {
 			b.Figures[fmt.Sprintf("bare_loop_seconds_%d_episodes", episodes)] = bare.Seconds()
-			b.Figures[fmt.Sprintf("line_seconds_%d_episodes", episodes)] = line.Seconds()
-			b.Ratios[fmt.Sprintf("line over bare loop, %d episodes", episodes)] = line.Seconds() / bare.Seconds()
+			b.Figures[fmt.Sprintf("%s_seconds_%d_episodes", b.Name, episodes)] = ours.Seconds()
+			b.Ratios[fmt.Sprintf("%s over bare loop, %d episodes", b.Name, episodes)] = ours.Seconds() / bare.Seconds()
 		}
 	}
-	return b, nil
+	return nil
+}
+
+// plainLoop runs episodes with the rollout loop, in memory.
+func plainLoop(ctx context.Context, url string, episodes int) (time.Duration, error) {
+	world, err := envs.Get("orders")
+	if err != nil {
+		return 0, err
+	}
+	client := policy.New(policy.Options{URL: url, Concurrency: episodes})
+	errs := make([]error, episodes)
+	start := time.Now()
+	var wg sync.WaitGroup
+	for i := range episodes {
+		wg.Go(func() {
+			task := world.Task(rl.Train, i/benchGroup)
+			_, errs[i] = rollout.Run(ctx, world.New(), client, rollout.Options{
+				Episode: rl.EpisodeID{Run: "bench", Update: 1, Task: task.ID, Member: i % benchGroup}, Task: task,
+				Model: "bench@000000", Version: "bench@000000", Temperature: 1, MaxTokens: 64, MaxTurns: benchTurns,
+			})
+		})
+	}
+	wg.Wait()
+	return time.Since(start), errors.Join(errs...)
 }
 
 // fixedPolicy answers every chat completion after benchLatency with one and the same tool call, which never ends an
@@ -159,41 +168,4 @@ func bareEpisode(ctx context.Context, c *openai.Client, world envs.World, task r
 	}
 	_, err = env.Score(ctx)
 	return err
-}
-
-// lineLoop collects one update of that many episodes: from the start of Collect to its end.
-func lineLoop(ctx context.Context, h *host, url string, episodes int) (time.Duration, error) {
-	cfg, err := config.Default("orders")
-	if err != nil {
-		return 0, err
-	}
-	cfg.Name = rl.RunID(fmt.Sprintf("bench-%d", episodes))
-	cfg.Policy = rl.PolicyConfig{Use: "openai", URL: url, Model: "bench", Concurrency: episodes}
-	cfg.Group.Size, cfg.Group.PerActivity, cfg.Group.PerUpdate = benchGroup, benchGroup, episodes/benchGroup
-	cfg.Env.MaxTurns = benchTurns
-	ref, _, err := store.PutJSON(ctx, h.Store, store.ConfigKey(cfg.Name), cfg)
-	if err != nil {
-		return 0, err
-	}
-	stage := activities.Stage{Run: cfg.Name, Store: h.URI, Config: ref, Update: 1}
-	sampled, err := (&activities.Activities{OpenStore: h.OpenStore}).SampleGroup(ctx, activities.SampleGroupIn{Stage: stage})
-	if err != nil {
-		return 0, err
-	}
-	start := time.Now()
-	run, err := h.Temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: workflows.CollectID(cfg.Name, 1, 0, 0, 1), TaskQueue: workflows.ControlQueue}, workflows.Collect, workflows.CollectIn{
-		Stage: stage, Tasks: sampled.Tasks, Version: rl.VersionOf(cfg.Name, 0), Groups: sampled.Groups,
-		Size: benchGroup, PerActivity: benchGroup, EpisodeTimeout: time.Minute,
-	})
-	if err != nil {
-		return 0, err
-	}
-	var out workflows.CollectOut
-	if err := run.Get(ctx, &out); err != nil {
-		return 0, err
-	}
-	if out.Turns != episodes*benchTurns || out.Scored != episodes {
-		return 0, fmt.Errorf("%d turns and %d scores of %d episodes", out.Turns, out.Scored, episodes)
-	}
-	return time.Since(start), nil
 }
