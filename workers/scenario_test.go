@@ -7,13 +7,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/testsuite"
 
 	"github.com/longhaul-rl/longhaul/activities"
 	"github.com/longhaul-rl/longhaul/config"
@@ -25,11 +25,10 @@ import (
 )
 
 // talk is an environment whose one tool says what a test wants; an episode ends when the policy has called it often
-// enough. deaf makes one episode's tool never return, whatever becomes of its context.
+// enough. The tool of the episode of member deaf never returns, whatever becomes of its context.
 var talk struct {
-	sync.Mutex
 	says string
-	deaf atomic.Bool
+	deaf string
 }
 
 func init() {
@@ -48,8 +47,8 @@ func (t *talking) Reset(context.Context, rl.Task) (rl.Observation, error) {
 	return rl.Observation{Messages: []rl.Message{{Role: rl.User, Content: "talk"}}}, nil
 }
 
-func (t *talking) Step(context.Context, envs.Call) (envs.Result, error) {
-	if talk.deaf.CompareAndSwap(true, false) {
+func (t *talking) Step(_ context.Context, call envs.Call) (envs.Result, error) {
+	if talk.deaf != "" && strings.Split(call.Key, "/")[3] == talk.deaf {
 		select {}
 	}
 	t.calls++
@@ -113,7 +112,10 @@ func (l *line) collected(t *testing.T, url string, change func(*rl.Config)) (wor
 // ledger is what ComputeAdvantages says of the groups.
 func (l *line) ledger(t *testing.T, own *activities.Activities, stage activities.Stage, tasks rl.Ref) rl.Ledger {
 	t.Helper()
-	if _, err := own.ComputeAdvantages(context.WithoutCancel(t.Context()), activities.ComputeAdvantagesIn{Stage: stage, Tasks: tasks}); err != nil {
+	var suite testsuite.WorkflowTestSuite
+	environment := suite.NewTestActivityEnvironment()
+	environment.RegisterActivity(own)
+	if _, err := environment.ExecuteActivity(own.ComputeAdvantages, activities.ComputeAdvantagesIn{Stage: stage, Tasks: tasks}); err != nil {
 		t.Fatal(err)
 	}
 	_, ledger, err := store.FindJSON[rl.Ledger](t.Context(), l.store, store.LedgerKey(stage.Run, stage.Update))
@@ -138,23 +140,26 @@ func (l *line) events(t *testing.T, id string) (n int) {
 	return n
 }
 
-// A tool call that never returns, a policy call that never does: each costs its own slot and no other, at its deadline.
+// A tool that never returns costs its slot and no other, at its deadline: the group closes without it. A policy call
+// that never does is asked again.
 func TestHangsCostTheirSlots(t *testing.T) {
 	l := open(t, t.TempDir(), 2)
-	talk.says = "hello"
-	talk.deaf.Store(true)
+	talk.says, talk.deaf = "hello", "3"
+	defer func() { talk.deaf = "" }()
 	server := chat(faults.Of(faults.On("POST", "", faults.Nth(9), faults.Hang)))
 	defer server.Close()
 	defer server.CloseClientConnections()
 	began := time.Now()
 	out, ledger, _ := l.collected(t, server.URL, func(c *rl.Config) { c.Env.TurnTimeout = rl.Duration(time.Second) })
-	if !ledger.Balanced || ledger.Asked != 8 || out.Episodes+ledger.LeftOut[rl.EnvFailed]+ledger.LeftOut[rl.PolicyFailed] != 8 || out.Episodes < 6 {
+	if !ledger.Balanced || ledger.Asked != 8 || out.Episodes != 7 || out.Valid != 1 || ledger.LeftOut[rl.EnvFailed] != 1 || ledger.LeftOut[rl.BelowQuorum] != 0 {
 		t.Errorf("%+v %+v", out, ledger)
+	}
+	if s := ledger.Slots[3]; s.LeftOut != rl.EnvFailed || !strings.Contains(s.Why, "left behind") {
+		t.Errorf("%+v", s)
 	}
 	if wall := time.Since(began); wall > time.Minute {
 		t.Errorf("it took %v", wall)
 	}
-	t.Log(ledger.LeftOut, out)
 }
 
 // An outage of the policy in the middle of the episodes: nothing is lost, nobody is scored 0 for it, and the run goes on
@@ -178,15 +183,15 @@ func TestPolicyOutage(t *testing.T) {
 	}
 }
 
-// Eight episodes of fifty turns with 5 KB results: the history of their group is no longer than that of short ones.
+// Groups of eight episodes of fifty turns with 5 KB results: their history is no longer than that of short ones.
 func TestLongEpisodesShortHistory(t *testing.T) {
 	l := open(t, t.TempDir(), 2)
 	talk.says = strings.Repeat("word ", 1000)
 	server := chat(faults.Of())
 	defer server.Close()
-	out, _, events := l.collected(t, server.URL, func(c *rl.Config) { c.Env.MaxTurns = 50 })
-	if out.Turns != 400 || events > 20 { // 2 activities and a judgement, and what starts and ends a workflow
+	out, _, events := l.collected(t, server.URL, func(c *rl.Config) { c.Env.MaxTurns, c.Group.PerActivity, c.Group.PerUpdate = 50, 8, 2 })
+	if out.Turns != 800 || events > 2*16 {
 		t.Errorf("%d turns, %d events", out.Turns, events)
 	}
-	t.Logf("%d events for one group of %d turns", events, out.Turns)
+	t.Logf("%d events for two groups of %d turns", events, out.Turns)
 }

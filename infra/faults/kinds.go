@@ -88,6 +88,9 @@ func Slow(d time.Duration) Fault {
 
 // Hang never answers.
 func Hang(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+	if r.Body != nil {
+		io.Copy(io.Discard, r.Body) // a server hears of a client that went away only then
+	}
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 }
