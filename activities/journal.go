@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"slices"
 
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
@@ -72,7 +71,7 @@ func resume(j *store.Journal, m rl.Member, began int64, before *rl.EpisodeJourna
 func (l *line) record(ctx context.Context, r rl.Recorded) error {
 	err := l.journal.Append(ctx, rl.Entry{Member: l.member, Fence: l.fence, Life: l.life, Index: len(l.turns), Turn: &r})
 	if err == nil {
-		l.turns = append(slices.Clip(l.turns), r)
+		l.turns = append(l.turns, r)
 	}
 	return err
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// How a journal gathers. A segment waits this long for company, this many are written at once, and while all of these
-// are under way the next one grows, up to segmentBytes. A PUT for every turn costs 6 to 12 times as much at 1,024
-// episodes.
+// How a journal gathers. A segment waits this long for company, and so many are written at once, more where a request
+// takes long; while all of these are under way the next one grows, up to segmentBytes. A PUT for every turn costs 6 to 12
+// times as much at 1,024 episodes.
 const (
-	segmentWindow = 5 * time.Millisecond
-	segmentsAside = 4
+	segmentWindow = 2 * time.Millisecond
+	asideEmbedded = 2
+	asideNetwork  = 8
 	segmentBytes  = 4 << 20
 )
 
@@ -28,6 +29,7 @@ type Journal struct {
 	store  *Store
 	prefix string
 	writer string // tells the segments of processes apart
+	aside  int    // segments written at once
 
 	mu        sync.Mutex
 	waiting   []pending
@@ -54,7 +56,11 @@ type segment struct {
 func (s *Store) Journal(prefix string) *Journal {
 	var name [8]byte
 	rand.Read(name[:])
-	return &Journal{store: s, prefix: prefix, writer: hex.EncodeToString(name[:]), read: map[string]segment{}}
+	aside := asideEmbedded
+	if s.network {
+		aside = asideNetwork
+	}
+	return &Journal{store: s, prefix: prefix, aside: aside, writer: hex.EncodeToString(name[:]), read: map[string]segment{}}
 }
 
 // Append returns once the entry is durable. After an error it may be on record or not, and the attempt that appends
@@ -79,7 +85,7 @@ func (j *Journal) Append(ctx context.Context, e rl.Entry) error {
 
 // gather sees to it that what waits is written. The caller holds mu.
 func (j *Journal) gather() {
-	if len(j.waiting) > 0 && !j.gathering && j.writing < segmentsAside {
+	if len(j.waiting) > 0 && !j.gathering && j.writing < j.aside {
 		j.gathering = true
 		time.AfterFunc(segmentWindow, j.write)
 	}

@@ -31,9 +31,10 @@ type Options struct {
 
 // Store is one bucket and prefix of an S3 endpoint. It is safe for concurrent use.
 type Store struct {
-	client *s3.Client
-	bucket string
-	prefix string // "" or ending in "/"
+	client  *s3.Client
+	bucket  string
+	prefix  string // "" or ending in "/"
+	network bool   // requests leave this process
 }
 
 // connections is how many idle connections are kept to the endpoint: the concurrency of a busy worker.
@@ -47,7 +48,7 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{bucket: bucket, prefix: prefix}
+	s := &Store{bucket: bucket, prefix: prefix, network: o.Transport == nil}
 	if o.Endpoint != "" {
 		s.client = embedded(o)
 		return s, nil
