@@ -236,3 +236,36 @@ func TestHugeResults(t *testing.T) {
 		t.Errorf("%d bytes of %.40s", len(f.Why), f.Why)
 	}
 }
+
+// An activity that is delivered twice, or whose first worker is only thought dead: both play, one record counts, and it
+// is that of an undisturbed episode.
+func TestTwoAttemptsAtOnce(t *testing.T) {
+	whole := openWalk(t, 6, "go")
+	whole.played(t, 1, nil)
+	want, err := whole.store.Get(t.Context(), whole.trajectoryKey("t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := openWalk(t, 6, "go")
+	began := now()
+	other := &Activities{OpenStore: b.OpenStore} // another process
+	var wg sync.WaitGroup
+	for i, a := range []*Activities{b.Activities, other, b.Activities} {
+		wg.Go(func() {
+			out, err := a.runTrajectories(t.Context(), b.in, began+int64(i))
+			if err != nil || out.Episodes != 1 || out.Turns != 6 {
+				t.Errorf("attempt %d: %+v %v", i, out, err)
+			}
+		})
+	}
+	wg.Wait()
+	if got, err := b.store.Get(t.Context(), b.trajectoryKey("t")); err != nil || string(got) != string(want) {
+		t.Errorf("another trajectory (%v)", err)
+	}
+	asked := b.asked("t")
+	b.restart()
+	b.played(t, 1, nil)
+	if b.asked("t") != asked {
+		t.Error("a recorded episode was played again")
+	}
+}
