@@ -37,7 +37,7 @@ type Activities struct {
 	tasks    map[string]*making[[]rl.Task]      // by sha256
 	policies map[string]*making[*policy.Client] // by store and config
 	embedded map[string]*tiny.Server            // by store
-	journals []openJournal                      // oldest first
+	journals []openJournal                      // the one used last is last
 	recent   recent
 }
 

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -67,9 +68,22 @@ func (a *Activities) computeAdvantages(ctx context.Context, in ComputeAdvantages
 	for _, s := range batch.Samples {
 		out.Tokens += len(s.Tokens)
 	}
-	if out.Ledger, err = st.PutNew(ctx, store.LedgerKey(in.Run, in.Update), rl.CanonicalJSON(ledger)); err != nil {
+	// What an earlier walk of the update wrote stands: it may have met a record that has been mended since.
+	if out.Ledger, _, err = st.PutFirst(ctx, store.LedgerKey(in.Run, in.Update), rl.CanonicalJSON(ledger)); err != nil {
 		return out, err
 	}
-	out.Batch, err = st.PutNew(ctx, store.BatchKey(in.Run, in.Update), store.EncodeBatch(batch))
-	return out, err
+	mine := store.EncodeBatch(batch)
+	ref, body, err := st.PutFirst(ctx, store.BatchKey(in.Run, in.Update), mine)
+	if err != nil || bytes.Equal(body, mine) {
+		out.Batch = ref
+		return out, err
+	}
+	if batch, err = store.DecodeBatch(body); err != nil {
+		return out, err
+	}
+	out.Batch, out.Sequences, out.TrainedTokens, out.Versions, out.Tokens = ref, len(batch.Samples), batch.TrainedTokens(), batch.Versions, 0
+	for _, s := range batch.Samples {
+		out.Tokens += len(s.Tokens)
+	}
+	return out, nil
 }

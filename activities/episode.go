@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/envs"
@@ -107,7 +108,22 @@ func (e episode) roll(ctx context.Context) (*rl.Trajectory, error) {
 	defer env.Close()
 	o := e.options()
 	o.Recorded, o.Record, o.RecordResult = e.line.turns, e.line.record, e.line.recordResult
+	o.Claim = func(ctx context.Context, turn, call, try int) (bool, error) {
+		return e.line.claim(ctx, e.in, store.ClaimKey(e.stage.trajectoryKey(e.task.ID, e.member), turn, call, try))
+	}
+	o.Key = e.name()
+	if lives := e.line.voided + e.line.life; lives > 0 {
+		o.Key += fmt.Sprintf("~%d", lives) // the calls of an episode that is begun anew are others
+	}
 	return rollout.Run(ctx, env, e.client, o)
+}
+
+// name is what the keys of the episode's calls begin with. Evaluations of one version are told apart by theirs.
+func (e episode) name() string {
+	if e.stage.Evaluation != "" {
+		return fmt.Sprintf("%s/%s/%s/%d", rl.VersionOf(e.stage.Run, e.stage.Update), e.stage.Evaluation, e.task.ID, e.member)
+	}
+	return e.stage.episode(e.task.ID, e.member).String()
 }
 
 // options say how the episode is played, by the run's configuration.

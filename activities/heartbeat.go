@@ -18,10 +18,11 @@ type Progress struct {
 // beats is how often a stage heartbeats at least, since that is also how it hears that its workflow was cancelled.
 const beats = 5 * time.Second
 
-// beat heartbeats in the background until stopped. The first beat comes after a while: each costs the server a
+// beat heartbeats in the background until stopped, also once its workflow was cancelled: a stage that is brought to its
+// end all the same must not be taken for lost. The first beat comes after a while: each costs the server a
 // transaction, and a stage that is done by then needs none.
 func beat(ctx context.Context) (stop func()) {
-	return beating(ctx, min(activity.GetInfo(ctx).HeartbeatTimeout/3, beats), func() { activity.RecordHeartbeat(ctx) })
+	return beating(ctx, min(activity.GetInfo(ctx).HeartbeatTimeout/3, beats), func() { activity.RecordHeartbeat(context.WithoutCancel(ctx)) })
 }
 
 func beating(ctx context.Context, every time.Duration, once func()) (stop func()) {
@@ -55,6 +56,7 @@ func telling(ctx context.Context) (context.Context, func()) {
 }
 
 func repeat(ctx context.Context) {
+	ctx = context.WithoutCancel(ctx)
 	if p := ctx.Value(toldKey{}).(*atomic.Pointer[Progress]).Load(); p != nil {
 		activity.RecordHeartbeat(ctx, *p)
 		return
@@ -70,13 +72,16 @@ func tell(ctx context.Context, p Progress) {
 	if last, ok := ctx.Value(toldKey{}).(*atomic.Pointer[Progress]); ok {
 		last.Store(&p)
 	}
-	activity.RecordHeartbeat(ctx, p)
+	activity.RecordHeartbeat(context.WithoutCancel(ctx), p)
 }
 
 // finishing is ctx for work that is brought to its end although its workflow was cancelled meanwhile: it is paid for, or
-// costs more than a turn to do again. It still ends when the worker stops.
+// costs more than a turn to do again. It still ends when the worker stops, and at the stage's deadline.
 func finishing(ctx context.Context) (context.Context, context.CancelFunc) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if end, ok := ctx.Deadline(); ok {
+		work, cancel = context.WithDeadline(context.WithoutCancel(ctx), end)
+	}
 	go func() {
 		select {
 		case <-activity.GetWorkerStopChannel(ctx):

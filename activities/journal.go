@@ -1,7 +1,9 @@
 package activities
 
 import (
+	"bytes"
 	"context"
+	"slices"
 
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
@@ -25,14 +27,15 @@ func (a *Activities) journal(st *store.Store, s Stage) *store.Journal {
 	place := st.String() + "/" + prefix
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, o := range a.journals {
-		if o.place == place {
-			return o.journal
-		}
+	o := openJournal{place, nil}
+	if i := slices.IndexFunc(a.journals, func(o openJournal) bool { return o.place == place }); i >= 0 {
+		o = a.journals[i]
+		a.journals = slices.Delete(a.journals, i, i+1)
+	} else {
+		o.journal = st.Journal(prefix)
 	}
-	j := st.Journal(prefix)
-	a.journals = append(a.journals[max(0, len(a.journals)-openJournals+1):], openJournal{place, j})
-	return j
+	a.journals = append(a.journals[max(0, len(a.journals)-openJournals+1):], o)
+	return o.journal
 }
 
 // recall is what earlier attempts wrote down of the episodes of some tasks.
@@ -55,7 +58,9 @@ type line struct {
 	member  rl.Member
 	fence   int64
 	life    int
+	voided  int // lives of earlier attempts
 	turns   []rl.Recorded
+	claimed map[string]bool // by this attempt
 }
 
 // resume goes on with what earlier attempts recorded of an episode. began is when this attempt did, in nanoseconds by
@@ -63,7 +68,7 @@ type line struct {
 func resume(j *store.Journal, m rl.Member, began int64, before *rl.EpisodeJournal) *line {
 	l := &line{journal: j, member: m, fence: began}
 	if before != nil {
-		l.turns, l.fence = before.Turns, max(began, before.Fence+1)
+		l.turns, l.fence, l.voided = before.Turns, max(began, before.Fence+1), before.Voided
 	}
 	return l
 }
@@ -71,6 +76,9 @@ func resume(j *store.Journal, m rl.Member, began int64, before *rl.EpisodeJourna
 func (l *line) record(ctx context.Context, r rl.Recorded) error {
 	err := l.journal.Append(ctx, rl.Entry{Member: l.member, Fence: l.fence, Life: l.life, Index: len(l.turns), Turn: &r})
 	if err == nil {
+		for i := len(l.turns) - 1; r.Snapshot != nil && i >= 0; i-- {
+			l.turns[i].Snapshot = nil // only the newest is ever needed
+		}
 		l.turns = append(l.turns, r)
 	}
 	return err
@@ -89,3 +97,21 @@ func (l *line) recordResult(ctx context.Context, turn, call int, r rl.CallResult
 
 // void begins the episode again.
 func (l *line) void() { l.life, l.turns = l.life+1, nil }
+
+// claim puts a call that must not be repeated on record, before it is sent. It is first when nobody did before: no other
+// attempt, dead or alive, and no earlier try of this one.
+func (l *line) claim(ctx context.Context, st *store.Store, key string) (first bool, err error) {
+	if l.claimed[key] {
+		return false, nil
+	}
+	mine := rl.CanonicalJSON(rl.Entry{Member: l.member, Fence: l.fence, Life: l.life})
+	_, recorded, err := st.PutFirst(ctx, key, mine)
+	if err != nil {
+		return false, err
+	}
+	if l.claimed == nil {
+		l.claimed = map[string]bool{}
+	}
+	l.claimed[key] = true
+	return bytes.Equal(recorded, mine), nil
+}

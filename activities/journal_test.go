@@ -269,3 +269,43 @@ func TestTwoAttemptsAtOnce(t *testing.T) {
 		t.Error("a recorded episode was played again")
 	}
 }
+
+// Two attempts are alive at once, and both want to pay: every call is sent once, whoever loses is voided, and what the
+// winner records counts.
+func TestTwoAttemptsPayOnce(t *testing.T) {
+	b := openWalk(t, 4, "pay")
+	var mu sync.Mutex
+	sent := map[int]int{} // by step
+	walkStep = func(_ context.Context, _ string, n int) (envs.Result, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		sent[n]++
+		return envs.Result{Content: "paid"}, nil
+	}
+	began := now()
+	var wg sync.WaitGroup
+	for i, a := range []*Activities{b.Activities, {OpenStore: b.OpenStore}} {
+		wg.Go(func() {
+			if _, err := a.runTrajectories(t.Context(), b.in, began+int64(i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	total := 0
+	for _, n := range sent {
+		total += n
+	}
+	claims := 0
+	for o, err := range b.store.List(t.Context(), store.GroupPrefix(run, 1, "t")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(o.Key, "/claims/") {
+			claims++
+		}
+	}
+	if total != claims || total > 4 || total == 0 {
+		t.Errorf("%d calls were sent under %d claims: %v", total, claims, sent)
+	}
+}

@@ -52,9 +52,10 @@ func (a *Activities) replayEpisode(ctx context.Context, in ReplayIn, began time.
 	switch {
 	case end.trajectory != nil:
 		t := end.trajectory
-		if _, err := st.PutTrajectory(ctx, store.ReplayTrajectoryKey(in.Replay.Of, in.Replay.Number), t); err != nil {
+		if t, err = st.PutTrajectory(ctx, store.ReplayTrajectoryKey(in.Replay.Of, in.Replay.Number), t); err != nil {
 			return out, err
 		}
+		is = t.Turns
 		ref, _, err := st.Find(ctx, store.ReplayTrajectoryKey(in.Replay.Of, in.Replay.Number))
 		if err != nil {
 			return out, err
@@ -79,6 +80,19 @@ type Original struct {
 	Closing *rl.Observation // what the last turn led to; nil: not recorded
 	Version rl.Version      // that sampled it
 	Ended   string          // its stop reason, or failure; "" while it has not ended
+}
+
+// answer gives the last turn's calls the results that the trajectory ends with.
+func (o *Original) answer(t *rl.Trajectory) {
+	n := len(o.Turns)
+	if n == 0 || len(t.Closing.Messages) == 0 {
+		return
+	}
+	results := map[int]rl.CallResult{}
+	for i, m := range t.Closing.Messages {
+		results[i] = rl.CallResult{Content: m.Content, Done: t.Stop == rl.Answered && i == len(t.Closing.Messages)-1}
+	}
+	o.Turns[n-1].Results = results
 }
 
 func (o Original) turns() (out []rl.Turn) {
@@ -114,6 +128,7 @@ func (a *Activities) Original(ctx context.Context, s Stage, id rl.EpisodeID) (o 
 			earned = turn.Reward
 		}
 		o.Closing, o.Version, o.Ended = &t.Closing, t.Policy.Last, string(t.Stop)
+		o.answer(t)
 		return o, nil
 	case !absent(err):
 		return o, err

@@ -59,9 +59,16 @@ func (a *Activities) sampleGroup(ctx context.Context, in SampleGroupIn) (SampleG
 		}
 	default:
 		n := cfg.Env.Tasks.Train.Len()
+		taken := map[int]bool{}
 		for i := range cfg.Group.PerUpdate {
 			at := (int(in.Update)-1)*cfg.Group.PerUpdate + i
 			index := shuffled(rl.Seed(cfg.Sampling.Seed, "tasks", at/n), n, at%n)
+			// Where one shuffle ends within the update and the next begins, both may give the same task; there is one
+			// group of each.
+			for k := 0; taken[index] && k < n; k++ {
+				index = shuffled(rl.Seed(cfg.Sampling.Seed, "tasks instead", in.Update), n, k)
+			}
+			taken[index] = true
 			sampled = append(sampled, world.Task(rl.Train, cfg.Env.Tasks.Train.First+index))
 		}
 	}

@@ -11,7 +11,8 @@ import (
 
 // Bias says in what way the rollouts that were left out of some updates differ from the others, where that is more than
 // chance: then the batch is no fair sample, and training may lean away from what is missing. What a group's own scores
-// leave out (zero_variance, singleton) is no loss and does not count.
+// leave out (zero_variance, singleton) is no loss and does not count, nor do the members that fall with their group
+// (below_quorum): those that it lost first do.
 //
 // By task: whether some groups lose more members than others, by the binomial index of dispersion
 // D = sum over groups of (k - n p)^2 / (n p (1 - p)), chi-square with one degree of freedom less than there are groups
@@ -63,7 +64,9 @@ type length struct {
 	lost   bool
 }
 
-func lost(why rl.LeftOut) bool { return why != "" && why != rl.ZeroVariance && why != rl.Singleton }
+func lost(why rl.LeftOut) bool {
+	return why != "" && why != rl.ZeroVariance && why != rl.Singleton && why != rl.BelowQuorum
+}
 
 func byTask(groups []tallied) string {
 	all := tallied{}

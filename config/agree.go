@@ -10,7 +10,7 @@ import (
 
 // agreements are the rules that several keys make together; each says what is wrong unless ok.
 var agreements = []func(rl.Config) (w wrong, ok bool){
-	membersAnActivity, minibatches, evaluationTasks, timeouts, nothingToLearn, tinyContext, tinyWidth, tinyWeights,
+	membersAnActivity, groupsAnUpdate, minibatches, evaluationTasks, timeouts, nothingToLearn, tinyContext, tinyWidth, tinyWeights,
 	policyServer, tinyAlone, warmUp, trainable, promoteFloor,
 }
 
@@ -21,6 +21,11 @@ func disagree(found, expected, hint string, paths ...string) wrong {
 func membersAnActivity(c rl.Config) (wrong, bool) {
 	return disagree(strconv.Itoa(c.Group.PerActivity), fmt.Sprintf("at most group.size, %d", c.Group.Size), "",
 		"group.per_activity", "group.size"), c.Group.PerActivity <= c.Group.Size
+}
+
+func groupsAnUpdate(c rl.Config) (wrong, bool) {
+	return disagree(strconv.Itoa(c.Group.PerUpdate), fmt.Sprintf("at most the %d tasks of env.tasks.train: an update has one group of each", c.Env.Tasks.Train.Len()), "",
+		"group.per_update", "env.tasks.train"), c.Group.PerUpdate <= c.Env.Tasks.Train.Len()
 }
 
 func minibatches(c rl.Config) (wrong, bool) {

@@ -12,6 +12,16 @@ type Score struct {
 // Scored reports whether Value counts.
 func (s Score) Scored() bool { return s.Unscored == "" }
 
+// Numbers are the score's value, as "value", and its metrics.
+func (s Score) Numbers() map[string]float64 {
+	all := map[string]float64{}
+	for name, v := range s.Metrics {
+		all[name] = v
+	}
+	all["value"] = s.Value
+	return all
+}
+
 // Group is the trajectories of one task in one update. A member whose episode failed is nil in Trajectories and
 // has its reason in Failed.
 type Group struct {

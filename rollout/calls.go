@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -82,7 +83,7 @@ func (e *episode) call(ctx, live context.Context, n int, call rl.ToolCall) (envs
 	if e.Inside {
 		return envs.Result{}, "", rl.Errorf(rl.Refused, "environment "+e.Task.Env, "%s has an effect outside the episode, and what call %s gave is not recorded: it is not executed here", call.Name, keyed.Key)
 	}
-	r, known, err := e.settled(live, tool, keyed)
+	r, known, err := e.settled(ctx, live, n, tool, keyed)
 	stop := ended(r)
 	if err == nil && !known {
 		r, stop, err = e.step(live, tool, keyed)
@@ -94,7 +95,7 @@ func (e *episode) call(ctx, live context.Context, n int, call rl.ToolCall) (envs
 }
 
 // key names call n of the latest action, the same however often it is sent.
-func (e *episode) key(n int) string { return fmt.Sprintf("%s/%d/%d", e.Episode, len(e.turns)-1, n) }
+func (e *episode) key(n int) string { return fmt.Sprintf("%s/%d/%d", e.Key, len(e.turns)-1, n) }
 
 func ended(r envs.Result) rl.StopReason {
 	if r.Done {
@@ -119,6 +120,9 @@ func (e *episode) step(live context.Context, tool envs.Tool, call envs.Call) (en
 		return r, "", rl.Errorf(rl.Unavailable, "environment "+e.Task.Env, "%s gave no result within %s: %w", call.Name, limit, err)
 	case err != nil:
 		return r, "", e.envError(err)
+	}
+	if math.IsNaN(r.Reward) || math.IsInf(r.Reward, 0) {
+		return r, "", rl.Errorf(rl.Invalid, "environment "+e.Task.Env, "%s earned %g, which is no number to learn from", call.Name, r.Reward)
 	}
 	r.Content = capped(r.Content, tool.OutputCap)
 	return r, ended(r), nil

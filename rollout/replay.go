@@ -103,24 +103,38 @@ func (e *episode) remembered(n int, tool envs.Tool) (r envs.Result, ok bool) {
 	return envs.Result{}, false
 }
 
-// settled decides what an earlier attempt may have left open: it was interrupted in the turn at hand, and the first of
-// its outside calls without a committed result may have been executed or not. known means that r is what it gave.
-func (e *episode) settled(ctx context.Context, tool envs.Tool, call envs.Call) (r envs.Result, known bool, err error) {
-	if !tool.Effect.External() || len(e.turns) != len(e.Recorded) || e.clear {
+// settled decides whether a call with an outside effect is sent. One that is idempotent always is: under the same key it
+// counts once. One that must not be repeated is claimed first. When it was claimed before, by an attempt that was
+// interrupted or one that is still alive somewhere, it may have been executed or not: the tool's Outcome is asked. known
+// means that r is what it gave.
+func (e *episode) settled(ctx, live context.Context, n int, tool envs.Tool, call envs.Call) (r envs.Result, known bool, err error) {
+	if tool.Effect != envs.ExternalOnce {
 		return r, false, nil
 	}
-	e.clear = true // the calls after this one were not begun
-	if tool.Effect == envs.ExternalIdempotent {
-		return r, false, nil // sent again under the same key, it counts once
+	for try := 0; ; try++ {
+		first, err := e.claim(ctx, n, try)
+		if first || err != nil {
+			return r, false, err
+		}
+		if tool.Outcome == nil {
+			return r, false, rl.Errorf(rl.Conflict, "environment "+e.Task.Env, "%s, call %s: %w", call.Name, call.Key, ErrUncertain)
+		}
+		r, known, err = tool.Outcome(live, call)
+		if err != nil {
+			return r, false, e.envError(err)
+		}
+		if known {
+			return r, true, nil
+		}
 	}
-	if tool.Outcome == nil {
-		return r, false, rl.Errorf(rl.Conflict, "environment "+e.Task.Env, "%s, call %s: %w", call.Name, call.Key, ErrUncertain)
+}
+
+// claim claims call n of the turn at hand.
+func (e *episode) claim(ctx context.Context, n, try int) (first bool, err error) {
+	if e.Claim == nil {
+		return try > 0 || len(e.turns) != len(e.Recorded), nil
 	}
-	r, known, err = tool.Outcome(ctx, call)
-	if err != nil {
-		return r, false, e.envError(err)
-	}
-	return r, known, nil
+	return e.Claim(ctx, len(e.turns)-1, n, try)
 }
 
 func (e *episode) diverged(format string, args ...any) error {

@@ -65,6 +65,13 @@ func journalled(o *Options) *[]rl.Recorded {
 		journal = append(journal, r)
 		return nil
 	}
+	claimed := map[[3]int]bool{}
+	o.Claim = func(_ context.Context, turn, call, try int) (bool, error) {
+		at := [3]int{turn, call, try}
+		first := !claimed[at]
+		claimed[at] = true
+		return first, nil
+	}
 	o.RecordResult = func(_ context.Context, turn, call int, r rl.CallResult) error {
 		if journal[turn].Results == nil {
 			journal[turn].Results = map[int]rl.CallResult{}

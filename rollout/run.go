@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/envs"
@@ -35,6 +36,12 @@ type Options struct {
 	// Record commits a turn before its action is executed; its Reward is not known yet. It is not called for
 	// Recorded turns. Nil: nothing is committed.
 	Record func(context.Context, rl.Recorded) error
+	// Key begins the key of every call (see envs.Call); empty: the episode's id.
+	Key string
+	// Claim is asked before a call that must not be repeated is sent, for the try-th time (from 0): first says that
+	// nobody has claimed that try before, in whatever attempt, and that the claim is on record. Nil: only what Recorded
+	// leaves open is in doubt.
+	Claim func(ctx context.Context, turn, call, try int) (first bool, err error)
 	// RecordResult commits what a call with an effect outside the episode gave, before anything else is done. Nil:
 	// nothing is committed.
 	RecordResult func(ctx context.Context, turn, call int, r rl.CallResult) error
@@ -57,6 +64,9 @@ func Run(ctx context.Context, env envs.Env, p *policy.Client, o Options) (*rl.Tr
 	}
 	live, cancel := within(ctx, o.EpisodeTimeout)
 	defer cancel()
+	if o.Key == "" {
+		o.Key = o.Episode.String()
+	}
 	e := &episode{env: env, policy: p, Options: o, spec: env.Spec()}
 	stop, err := e.play(ctx, live)
 	if ctx.Err() != nil {
@@ -76,6 +86,11 @@ func Run(ctx context.Context, env envs.Env, p *policy.Client, o Options) (*rl.Tr
 	defer cancel()
 	if t.Outcome, err = env.Score(scoring); err != nil {
 		return nil, e.envError(err)
+	}
+	for name, v := range t.Outcome.Numbers() {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, rl.Errorf(rl.Invalid, "environment "+o.Task.Env, "the score's %s is %g", name, v)
+		}
 	}
 	return t, nil
 }

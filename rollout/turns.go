@@ -24,7 +24,6 @@ type episode struct {
 	actions  [][]int32      // sampled token ids of its assistant messages
 	sequence []int32        // prompt and action of the last turn
 	recalled bool           // a result of the turn at hand is the journal's
-	clear    bool           // no further call of the turn at hand was begun by an earlier attempt
 }
 
 // play takes turns until something ends the episode. live is ctx with the episode's deadline.

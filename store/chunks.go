@@ -45,7 +45,7 @@ func (s *Store) putChunk(ctx context.Context, sum string, body []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err = s.GetRef(ctx, ref); rl.KindOf(err) == rl.Corrupt {
+	if _, err = s.GetRef(ctx, ref); damaged(err) { // or removed by gc since
 		return s.put(ctx, ref, body, nil)
 	}
 	return err

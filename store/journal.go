@@ -29,6 +29,8 @@ type Journal struct {
 	writer string // tells the segments of processes apart
 	aside  int    // segments written at once
 
+	loading sync.Mutex // of one Load at a time: what one fetches, the next one finds
+
 	mu        sync.Mutex
 	waiting   []pending
 	gathering bool // a segment is about to be written
@@ -127,6 +129,8 @@ func (j *Journal) write() {
 // Load reads what is on record of the episodes of some tasks, whoever wrote it. A segment that is damaged counts as
 // never written, which costs the turns from there on; damage says which. Errors as Get.
 func (j *Journal) Load(ctx context.Context, tasks map[rl.TaskID]bool) (episodes map[rl.Member]*rl.EpisodeJournal, damage []Fault, err error) {
+	j.loading.Lock()
+	defer j.loading.Unlock()
 	var all []rl.Entry
 	for o, err := range j.store.List(ctx, j.prefix) {
 		if err != nil {

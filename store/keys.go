@@ -48,6 +48,11 @@ func TrajectoryKey(e rl.EpisodeID) string {
 // FailureKey is the record of an episode that has no trajectory, beside where that would lie.
 func FailureKey(trajectoryKey string) string { return path.Dir(trajectoryKey) + "/failure.json" }
 
+// ClaimKey is where an attempt claims a call that must not be repeated, before it sends it for the try-th time.
+func ClaimKey(trajectoryKey string, turn, call, try int) string {
+	return fmt.Sprintf("%s/claims/%d-%d-%d.json", path.Dir(trajectoryKey), turn, call, try)
+}
+
 // ReplayKey is what a replay of an episode came to, beside its trajectory.
 func ReplayKey(e rl.EpisodeID, number int) string {
 	return fmt.Sprintf("%s%06d/replay.json", ReplayPrefix(e), number)

@@ -97,10 +97,15 @@ func (s *Store) startSweep(ctx context.Context) (*sweeper, error) {
 func (w *sweeper) write(ctx context.Context, keys []string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.note.Keys = keys
+	return w.noted(ctx)
+}
+
+// noted writes the note as it stands. The caller holds mu.
+func (w *sweeper) noted(ctx context.Context) error {
 	if w.lost != nil {
 		return w.lost
 	}
-	w.note.Keys = keys
 	w.note.Renewed++
 	body, err := encode(sweepKey, w.note)
 	if err != nil {
@@ -125,13 +130,13 @@ func (w *sweeper) write(ctx context.Context, keys []string) error {
 // renew keeps the note ours while gc looks and removes.
 func (w *sweeper) renew(ctx context.Context) {
 	for pause(ctx, sweepLease/4) == nil {
-		w.mu.Lock()
-		keys := w.note.Keys
-		w.mu.Unlock()
-		if err := w.write(ctx, keys); rl.KindOf(err) == rl.Conflict {
-			w.mu.Lock()
+		w.mu.Lock() // the keys of the moment, or a batch that was noted meanwhile would be forgotten
+		err := w.noted(ctx)
+		if rl.KindOf(err) == rl.Conflict {
 			w.lost = err
-			w.mu.Unlock()
+		}
+		w.mu.Unlock()
+		if rl.KindOf(err) == rl.Conflict {
 			return
 		}
 	}

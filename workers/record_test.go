@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
 	"github.com/longhaul-rl/longhaul/workers"
 	"github.com/longhaul-rl/longhaul/workflows"
 )
@@ -35,8 +36,31 @@ func TestRecordHistories(t *testing.T) {
 	}
 	started := l.until(t, "s", "its run has ended", func(s workers.ScheduleState) bool { return len(s.Past) == 1 && s.Past[0].State == "completed" })
 	cfg = small(t)
+	cfg.Name = "paused"
+	run, err := workers.Launch(t.Context(), l.client, l.store, l.uri, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.await(t, store.ScoresKey(cfg.Name, 1, l.task(t, cfg.Name, 1)))
+	for _, command := range []string{workflows.Pause, workflows.Resume} {
+		l.steer(t, cfg.Name, command, "for the record")
+	}
+	if err := run.Get(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	again := rl.ReplaySpec{Of: rl.EpisodeID{Run: cfg.Name, Update: 1, Task: l.task(t, cfg.Name, 1)}, Number: 1, Version: rl.VersionOf(cfg.Name, 0)}
+	ref, _, err := store.FindJSON[rl.Config](t.Context(), l.store, store.ConfigKey(cfg.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := workers.Replay(t.Context(), l.client, l.store, l.uri, cfg, ref, []rl.ReplaySpec{again}); err != nil {
+		t.Fatal(err)
+	}
+	cfg = small(t)
 	for name, id := range map[string]string{
 		"scheduled": started.Past[0].Workflow,
+		"paused":    workflows.TrainID("paused"),
+		"replay":    workflows.ReplayID(again, 1),
 		"train":     workflows.TrainID(cfg.Name),
 		"collect":   workflows.CollectID(cfg.Name, 1, 0, 0, 1),
 		"evaluate":  workflows.EvaluateID(rl.VersionOf(cfg.Name, 0), workflows.EvaluationKey(cfg)),
@@ -56,8 +80,19 @@ func TestRecordHistories(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-v%d.json", name, workflows.LogicVersion)), b, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if len(h.Events) < 10 {
+		if len(h.Events) < 10 && name != "replay" {
 			t.Errorf("%s has %d events", id, len(h.Events))
 		}
 	}
+}
+
+// task is the first task of an update, once it is sampled.
+func (l *line) task(t *testing.T, run rl.RunID, n rl.UpdateNumber) rl.TaskID {
+	t.Helper()
+	l.await(t, store.TasksKey(run, n))
+	tasks, err := l.store.Tasks(t.Context(), run, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tasks[0].ID
 }

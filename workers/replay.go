@@ -41,6 +41,9 @@ func Replay(ctx context.Context, c client.Client, st *store.Store, uri string, c
 	}
 	for _, s := range specs {
 		_, r, err := store.FindJSON[rl.Replay](ctx, st, store.ReplayKey(s.Of, s.Number))
+		if err == nil && r.ReplaySpec != s {
+			err = rl.Errorf(rl.Conflict, "replay of "+s.Of.String(), "number %d was taken by another command at the same time: ask again", s.Number)
+		}
 		if err != nil {
 			return out, err
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
 	"github.com/longhaul-rl/longhaul/workers"
@@ -18,8 +20,12 @@ func (l *line) steer(t *testing.T, run rl.RunID, name, why string) workflows.Sta
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	began := time.Now()
-	at, err := workers.Steer(ctx, l.client, run, name, workflows.Command{By: "tester", Why: why})
-	if rl.KindOf(err) == rl.NotFound { // it has ended
+	at, err := workers.Steer(ctx, l.client, run, name, workflows.Command{By: "tester", Why: why}, nil)
+	if rl.KindOf(err) == rl.NotFound { // it has ended, and well
+		d, err := l.client.DescribeWorkflowExecution(ctx, workflows.TrainID(run), "")
+		if err != nil || d.WorkflowExecutionInfo.Status != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+			t.Fatalf("%s: the run ended as %v (%v)", name, d.GetWorkflowExecutionInfo().GetStatus(), err)
+		}
 		return workflows.Standing{State: workflows.Done}
 	}
 	if err != nil {
@@ -42,7 +48,7 @@ func TestPausedRunEndsTheSame(t *testing.T) {
 	}
 	points := map[string]bool{}
 	for i := 0; ; i++ {
-		time.Sleep(time.Duration(150+i*97%400) * time.Millisecond)
+		time.Sleep(time.Duration(300+i*97%700) * time.Millisecond)
 		at := l.steer(t, cfg.Name, workflows.Pause, "lunch")
 		if at.State == workflows.Done {
 			break
@@ -87,14 +93,14 @@ func TestCancelledRunGoesOn(t *testing.T) {
 	cfg := small(t)
 	want := open(t, t.TempDir(), 2).run(t, cfg)
 	l := open(t, t.TempDir(), 2)
-	if _, err := workers.Steer(t.Context(), l.client, "nobody", workflows.Pause, workflows.Command{By: "tester"}); rl.KindOf(err) != rl.NotFound {
+	if _, err := workers.Steer(t.Context(), l.client, "nobody", workflows.Pause, workflows.Command{By: "tester"}, nil); rl.KindOf(err) != rl.NotFound {
 		t.Fatal(err)
 	}
 	run, err := workers.Launch(t.Context(), l.client, l.store, l.uri, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := workers.Steer(t.Context(), l.client, cfg.Name, workflows.Pause, workflows.Command{}); rl.KindOf(err) != rl.Invalid {
+	if _, err := workers.Steer(t.Context(), l.client, cfg.Name, workflows.Pause, workflows.Command{}, nil); rl.KindOf(err) != rl.Invalid {
 		t.Fatal(err)
 	}
 	l.await(t, store.TasksKey(cfg.Name, 1))
@@ -105,10 +111,49 @@ func TestCancelledRunGoesOn(t *testing.T) {
 	if err := run.Get(t.Context(), &out); err != nil || out.State != workflows.Cancelled {
 		t.Fatalf("%+v %v", out, err)
 	}
-	if _, err := workers.Steer(t.Context(), l.client, cfg.Name, workflows.Resume, workflows.Command{By: "tester"}); rl.KindOf(err) != rl.NotFound {
+	if _, err := workers.Steer(t.Context(), l.client, cfg.Name, workflows.Resume, workflows.Command{By: "tester"}, nil); rl.KindOf(err) != rl.NotFound {
 		t.Fatal(err)
 	}
 	if got := l.run(t, cfg); got != want {
 		t.Fatalf("ended with %+v, want %+v", got, want)
+	}
+}
+
+// A run is resumed before its pause has landed, again and again, and its parts are killed between the two: it never ends
+// but well.
+func TestResumedBeforePaused(t *testing.T) {
+	cfg := small(t)
+	want := open(t, t.TempDir(), 2).run(t, cfg)
+	dir := t.TempDir()
+	l := open(t, dir, 2)
+	run, err := workers.Launch(t.Context(), l.client, l.store, l.uri, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(name string) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond) // accepted, and not waited for
+		defer cancel()
+		_, err := workers.Steer(ctx, l.client, cfg.Name, name, workflows.Command{By: "tester"}, nil)
+		return err
+	}
+	for i := range 12 {
+		time.Sleep(time.Duration(100+i*83%300) * time.Millisecond)
+		if rl.KindOf(ask(workflows.Pause)) == rl.NotFound {
+			break
+		}
+		if i%4 == 3 {
+			l.close()
+			l = start(t, dir)
+			l.dev.FailOrphans(t.Context(), l.client, workflows.TrainID(cfg.Name))
+			l.workOn(t, 2)
+		}
+		ask(workflows.Resume)
+	}
+	l.steer(t, cfg.Name, workflows.Resume, "")
+	var out workflows.TrainOut
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	if err := l.client.GetWorkflow(ctx, run.GetID(), run.GetRunID()).Get(ctx, &out); err != nil || out != want {
+		t.Fatalf("%+v %v, want %+v", out, err, want)
 	}
 }

@@ -22,8 +22,12 @@ type EvaluateIn struct {
 	EpisodeTimeout time.Duration `json:"episode_timeout"`
 }
 
-// othersEvaluate is how long one waits before asking again for an evaluation that somebody else has under way.
-const othersEvaluate = 2 * time.Second
+// How long one waits before asking again for an evaluation that somebody else has under way: at first, and twice as long
+// each time up to a bound, since each asking is part of history.
+const (
+	othersEvaluate     = 2 * time.Second
+	othersEvaluateLong = 5 * time.Minute
+)
 
 // evaluated runs an evaluation as a child. A person may have asked for the same one (`longhaul eval`): its stages record
 // what they did, so it is waited for and then found.
@@ -31,12 +35,12 @@ func evaluated(ctx workflow.Context, in EvaluateIn) (out activities.ScoreEvaluat
 	child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: EvaluateID(rl.VersionOf(in.Run, in.Update), in.Evaluation), TaskQueue: ControlQueue, WaitForCancellation: true,
 	})
-	for {
+	for wait := othersEvaluate; ; wait = min(2*wait, othersEvaluateLong) {
 		err = workflow.ExecuteChildWorkflow(child, Evaluate, in).Get(ctx, &out)
 		if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 			return out, err
 		}
-		if err := workflow.Sleep(ctx, othersEvaluate); err != nil {
+		if err := workflow.Sleep(ctx, wait); err != nil {
 			return out, err
 		}
 	}

@@ -22,6 +22,7 @@ func TestReplayRecordedHistories(t *testing.T) {
 			r.RegisterWorkflow(Collect)
 			r.RegisterWorkflow(Evaluate)
 			r.RegisterWorkflow(Scheduled)
+			r.RegisterWorkflow(Replay)
 			if err := r.ReplayWorkflowHistoryFromJSONFile(nil, f); err != nil {
 				t.Fatal(err)
 			}

@@ -48,6 +48,7 @@ type steering struct {
 	wanted RunState // Running, Paused or Cancelled
 	by     Command
 	stop   workflow.CancelFunc // ends the work under way at its next safe point
+	ended  bool                // it was called for the work under way
 	stands RunState            // what the run has come to
 	doing  string              // the stage under way, in words; empty between updates
 }
@@ -72,11 +73,16 @@ func (t *train) steered(ctx workflow.Context) error {
 	return nil
 }
 
+// maxWords bounds what a command says, in bytes: it is part of history.
+const maxWords = 1000
+
 // accepts refuses a command that cannot be meant. The same command twice is accepted twice, and done once.
 func (t *train) accepts(name string, c Command) error {
 	switch {
 	case c.By == "":
 		return temporal.NewApplicationError(name+": it does not say by whom", string(rl.Invalid))
+	case len(c.By)+len(c.Why) > maxWords:
+		return temporal.NewApplicationError(fmt.Sprintf("%s: the reason is longer than %d bytes", name, maxWords), string(rl.Invalid))
 	case t.stands.Over():
 		return temporal.NewApplicationError(name+": the run is "+string(t.stands), string(rl.Conflict))
 	case t.wanted == Cancelled && name != Cancel:
@@ -87,7 +93,7 @@ func (t *train) accepts(name string, c Command) error {
 
 // want notes what is wanted of the run and lets its work come to a safe point.
 func (t *train) want(ctx workflow.Context, state RunState, c Command) {
-	if t.wanted == state {
+	if t.wanted == state || t.wanted == Cancelled {
 		return
 	}
 	t.wanted, t.by = state, c
@@ -98,6 +104,7 @@ func (t *train) want(ctx workflow.Context, state RunState, c Command) {
 	}
 	t.tell(ctx, kind, words)
 	if state != Running && t.stop != nil {
+		t.ended = true
 		t.stop()
 	}
 }
@@ -148,5 +155,7 @@ func (t *train) point() string {
 // playing is what a run does whose episodes are under way.
 const playing = "its rollouts"
 
-// halted says that work ended because the run is wanted elsewhere: all that it did is recorded.
-func (t *train) halted(err error) bool { return t.wanted != Running && temporal.IsCanceledError(err) }
+// halted says that work ended after it was stopped: all that it did is recorded, and it is walked again, whatever is
+// wanted by now. Whether the stage under way was cancelled, failed or lost its worker on the way makes no difference: Temporal
+// tries no stage again that was cancelled, and a failure that lasts comes back in the next walk.
+func (t *train) halted(err error) bool { return err != nil && t.ended }

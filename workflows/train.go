@@ -60,6 +60,9 @@ func Train(ctx workflow.Context, in TrainIn) (TrainOut, error) {
 			t.stands = Cancelled
 		}
 		t.mark(ctx, t.stands)
+		if t.stands == Failed { // whoever waits for a command hears of it
+			_ = workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }) // the failure counts
+		}
 	}
 	return out, err
 }
@@ -91,7 +94,7 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 		switch err := t.step(ctx); {
 		case t.halted(err):
 			continue
-		case activities.KindOf(err) == rl.Corrupt:
+		case activities.KindOf(err) == rl.Corrupt, activities.KindOf(err) == rl.NotFound:
 			if err := t.fallBack(ctx, err); err != nil {
 				return TrainOut{}, err
 			}
@@ -122,7 +125,7 @@ const emptyInARow = 10
 func (t *train) step(ctx workflow.Context) error {
 	work, stop := workflow.WithCancel(ctx)
 	defer stop()
-	t.stop, t.doing = stop, ""
+	t.stop, t.ended, t.doing = stop, false, ""
 	if !t.Made {
 		if err := t.update(work); err != nil {
 			return err

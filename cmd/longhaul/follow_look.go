@@ -44,7 +44,8 @@ func (o observer) pending(ctx context.Context, s *runStatus, of *workflowservice
 		if p := decodeProgress(a.HeartbeatDetails); p != nil {
 			s.Progress = p
 		}
-		if a.Attempt > 1 && a.LastFailure != nil && a.LastFailure.GetApplicationFailureInfo().GetType() != workers.Lost && s.WaitingFor == nil {
+		waits := a.State == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.Attempt > 1 // else it is at work again
+		if waits && a.LastFailure != nil && a.LastFailure.GetApplicationFailureInfo().GetType() != workers.Lost && s.WaitingFor == nil {
 			s.WaitingFor = &waiting{What: a.ActivityType.GetName(), Since: o.firstScheduled(ctx, of.WorkflowExecutionInfo.Execution, a), Why: a.LastFailure.Message}
 		}
 	}

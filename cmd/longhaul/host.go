@@ -142,9 +142,9 @@ func failOrphans(ctx context.Context, c *conn) error {
 	for _, r := range runs {
 		roots = append(roots, workflows.TrainID(r))
 	}
-	open, err := c.Temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowType IN ('Evaluate', 'Scheduled') AND ExecutionStatus = 'Running'"})
+	open, err := c.Temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowType IN ('Evaluate', 'Scheduled', 'Replay') AND ExecutionStatus = 'Running'"})
 	if err != nil {
-		return fmt.Errorf("listing open evaluations and schedules' starts: %w", err)
+		return fmt.Errorf("listing open evaluations, replays and schedules' starts: %w", err)
 	}
 	for _, e := range open.Executions {
 		roots = append(roots, e.Execution.WorkflowId)

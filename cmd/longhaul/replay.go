@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 
 	"github.com/spf13/cobra"
 
@@ -184,16 +185,20 @@ func (r replayer) next(ctx context.Context, id rl.EpisodeID) (int, error) {
 
 // readReplays reads what the replays of an episode came to, in order.
 func readReplays(ctx context.Context, s *store.Store, id rl.EpisodeID) (out []rl.Replay, err error) {
-	for number := 1; ; number++ {
-		_, r, err := store.FindJSON[rl.Replay](ctx, s, store.ReplayKey(id, number))
-		if rl.KindOf(err) == rl.NotFound {
-			return out, nil
+	for o, err := range s.List(ctx, store.ReplayPrefix(id)) {
+		if err != nil {
+			return out, err
 		}
+		if path.Base(o.Key) != "replay.json" {
+			continue
+		}
+		_, r, err := store.FindJSON[rl.Replay](ctx, s, o.Key)
 		if err != nil {
 			return out, err
 		}
 		out = append(out, r)
 	}
+	return out, nil
 }
 
 func (a *app) printReplays(done []rl.Replay, o replayOptions) error {

@@ -100,8 +100,11 @@ func (w *walk) visit(ctx context.Context, id, run string) {
 	}
 	run = d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	for _, a := range d.GetPendingActivities() {
-		if a.State == enumspb.PENDING_ACTIVITY_STATE_STARTED {
+		switch a.State {
+		case enumspb.PENDING_ACTIVITY_STATE_STARTED:
 			w.count(id, w.failActivity(ctx, id, run, a), true)
+		case enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED: // it would not be tried again: it has ended as was asked
+			w.count(id, w.endActivity(ctx, id, run, a), true)
 		}
 	}
 	if t := d.GetPendingWorkflowTask(); t.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED {
@@ -134,6 +137,14 @@ func (w *walk) failActivity(ctx context.Context, id, run string, a *workflowpb.P
 				NextRetryDelay: durationpb.New(time.Millisecond), // 0 would mean the retry policy's own
 			}},
 		},
+	})
+	return err
+}
+
+// endActivity says that an activity whose workflow asked it to end has ended.
+func (w *walk) endActivity(ctx context.Context, id, run string, a *workflowpb.PendingActivityInfo) error {
+	_, err := w.client.WorkflowService().RespondActivityTaskCanceledById(ctx, &workflowservice.RespondActivityTaskCanceledByIdRequest{
+		Namespace: Namespace, WorkflowId: id, RunId: run, ActivityId: a.ActivityId, Identity: identity(),
 	})
 	return err
 }
