@@ -71,10 +71,10 @@ func (v *versions) fill(e *version) {
 	if e.err == nil && e.model.V != Vocab {
 		e.model, e.err = nil, rl.Errorf(rl.Invalid, "policy "+string(e.name), "%w", shape(e.model.Config))
 	}
+	v.mu.Lock() // nobody sees a version that failed among those that answer
+	defer v.mu.Unlock()
 	close(e.ready)
 	if e.err != nil {
-		v.mu.Lock()
-		defer v.mu.Unlock()
 		v.drop(e)
 	}
 }
