@@ -3,6 +3,7 @@ package activities
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,14 +71,14 @@ func TestEvaluationPinsItsVersion(t *testing.T) {
 	in.Update, in.Evaluation, in.Members = 1, "asked", 2
 	in.Version = rl.VersionOf(run, 1)
 	in.Tasks = put(t, b, in.tasksKey(), []rl.Task{{ID: "a", Env: "faulty"}})
-	played := 0
+	var played atomic.Int64
 	b.answer = func(http.ResponseWriter, *http.Request, string) bool {
-		played++
+		played.Add(1)
 		collect(t, b)
 		return false
 	}
-	if _, err := b.runTrajectories(t.Context(), in, now()); err != nil || played == 0 {
-		t.Fatal(played, err)
+	if _, err := b.runTrajectories(t.Context(), in, now()); err != nil || played.Load() == 0 {
+		t.Fatal(played.Load(), err)
 	}
 	if _, err := b.store.Checkpoint(t.Context(), one); err != nil {
 		t.Fatalf("the version that is played: %v", err)
