@@ -24,7 +24,7 @@ build: ## compiles ./bin/longhaul (minutes the first time, with progress; second
 	@scripts/build.sh bin/longhaul ./cmd/longhaul
 
 .PHONY: test
-test: build ## all tests with the real parts (cold about 20 minutes on 2 cores, warm about 5)
+test: build ## all tests with the real parts (cold about 15 minutes on 2 cores, warm about 8)
 	@echo "testing every package; a line as each is done"
 	@$(GO) test -timeout 20m ./...
 
@@ -32,9 +32,9 @@ test: build ## all tests with the real parts (cold about 20 minutes on 2 cores, 
 # goroutines share, and many times slower under the detector. Their code is instrumented all the same where the
 # embedded policy and the activities use it, with several lanes at once.
 .PHONY: race
-race: ## the tests under the race detector, those of the arithmetic excepted (compiles everything once more)
+race: ## the tests under the race detector, those of the arithmetic excepted (compiles everything once more; about 25 minutes on 2 cores)
 	@echo "testing under the race detector; compiling for it takes minutes the first time"
-	@$(GO) test -race -timeout 30m $$($(GO) list ./... | grep -v -e /tiny/kern -e /tiny/nn)
+	@$(GO) test -race -timeout 60m $$($(GO) list ./... | grep -v -e /tiny/kern -e /tiny/nn)
 
 .PHONY: check
 check: ## formatting, vet, staticcheck, workflowcheck, the house's own rules, replay of recorded histories
