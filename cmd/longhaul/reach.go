@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
@@ -18,8 +19,8 @@ const quiet = 1500 * time.Millisecond
 func (a *app) reach(ctx context.Context, what string, try func(context.Context) error) error {
 	waiting, cancel := context.WithTimeout(ctx, a.patience)
 	defer cancel()
-	slow := time.AfterFunc(min(quiet, a.patience/4), func() { a.out.say("waiting for %s; giving up after %v", what, a.patience) })
-	defer slow.Stop()
+	stop := after(min(quiet, a.patience/4), func() { a.out.say("waiting for %s; giving up after %v", what, a.patience) })
+	defer stop()
 	err := try(waiting)
 	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
 		return rl.Errorf(rl.Unavailable, what, "no answer within %v (%w)", a.patience, waiting.Err())
@@ -63,5 +64,19 @@ func (c *conn) reachTemporal(ctx context.Context, a *app) error {
 			return nil
 		}
 		return rl.Errorf(rl.Unavailable, what, "%w", err)
+	})
+}
+
+// after runs f when a time has passed, unless stop is called before. Once stop returns, f does not run any more.
+func after(d time.Duration, f func()) (stop func()) {
+	done := make(chan struct{})
+	timer := time.AfterFunc(d, func() {
+		defer close(done)
+		f()
+	})
+	return sync.OnceFunc(func() {
+		if !timer.Stop() {
+			<-done
+		}
 	})
 }

@@ -53,20 +53,18 @@ func (a *app) steerCommand(name, short, long string) *cobra.Command {
 const patient = 2 * time.Second
 
 func (a *app) steer(ctx context.Context, h *host, run rl.RunID, name string, command workflows.Command) error {
-	unheard := time.AfterFunc(patient, func() {
+	unheard := after(patient, func() {
 		a.out.say("%s is asked for; no worker has taken it yet. Interrupted now, it may be lost.", name)
 	})
-	var slow *time.Timer
+	slow := func() {}
 	at, err := workers.Steer(ctx, h.Temporal, run, name, command, func() {
-		unheard.Stop()
-		slow = time.AfterFunc(patient, func() {
+		unheard()
+		slow = after(patient, func() {
 			a.out.say("%s is accepted; waiting for the run's next safe point. Interrupt this command if you like: the run follows it all the same.", name)
 		})
 	})
-	unheard.Stop()
-	if slow != nil {
-		slow.Stop()
-	}
+	unheard()
+	slow()
 	if err != nil {
 		return err
 	}
