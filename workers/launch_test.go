@@ -12,8 +12,9 @@ import (
 	"github.com/longhaul-rl/longhaul/workflows"
 )
 
-// A run is complete when its last update left everything: what is missing is made by starting it again.
-func TestComplete(t *testing.T) {
+// embeddedStore is the store of an embedded server alone.
+func embeddedStore(t *testing.T) *store.Store {
+	t.Helper()
 	d, err := dev.Start(t.Context(), dev.Options{Dir: t.TempDir(), S3: true})
 	if err != nil {
 		t.Fatal(err)
@@ -24,6 +25,12 @@ func TestComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return st
+}
+
+// A run is complete when its last update left everything: what is missing is made by starting it again.
+func TestComplete(t *testing.T) {
+	st := embeddedStore(t)
 	cfg, err := config.Default("orders")
 	if err != nil {
 		t.Fatal(err)
@@ -58,16 +65,7 @@ func TestComplete(t *testing.T) {
 
 // A run that was recorded before an option existed goes on, with the option's default.
 func TestConfigOfAnOlderVersion(t *testing.T) {
-	d, err := dev.Start(t.Context(), dev.Options{Dir: t.TempDir(), S3: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Stop() })
-	p := d.Process()
-	st, err := store.Open(t.Context(), "s3://"+dev.Bucket, store.Options{Endpoint: p.S3, AccessKey: p.AccessKey, SecretKey: p.SecretKey, Transport: d.S3Transport()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := embeddedStore(t)
 	cfg, err := config.Default("orders")
 	if err != nil {
 		t.Fatal(err)

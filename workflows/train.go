@@ -70,9 +70,10 @@ func Train(ctx workflow.Context, in TrainIn) (TrainOut, error) {
 type train struct {
 	State
 	steering
-	in    TrainIn
-	asked int // groups of the update at hand, and those of them that reached the quorum
-	valid int
+	in      TrainIn
+	asked   int // groups of the update at hand, and those of them that reached the quorum
+	valid   int
+	nothing bool // to train on, in the update at hand
 }
 
 func (t *train) run(ctx workflow.Context) (TrainOut, error) {
@@ -103,6 +104,9 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 			return TrainOut{}, err
 		}
 		t.Next, t.Made, t.Rounds, t.doing = t.Next+1, false, 0, ""
+		if t.Empty++; !t.nothing { // counted here and not where it is found: an update may be walked twice
+			t.Empty = 0
+		}
 		if t.Empty >= emptyInARow {
 			t.want(ctx, Paused, Command{By: byItself, Why: fmt.Sprintf("%d updates in a row had nothing to train on", t.Empty)})
 			t.Empty = 0

@@ -63,10 +63,7 @@ func (t *train) gather(ctx workflow.Context, job *activities.UpdatePolicyIn, s *
 	if err := t.do(ctx, bookkeeping(ctx), "its advantages", stages.ComputeAdvantages, in, &batch, &s.Seconds.Advantage); err != nil {
 		return err
 	}
-	t.Empty++
-	if batch.TrainedTokens > 0 {
-		t.Empty = 0
-	}
+	t.nothing = batch.TrainedTokens == 0
 	s.Success, s.RewardMean, s.RewardStd = batch.Stats.Success, batch.Stats.RewardMean, batch.Stats.RewardStd
 	s.ZeroVarianceFraction, s.Tokens, s.Turns = batch.Stats.ZeroVarianceFraction, batch.Stats.Tokens, batch.Stats.Turns
 	job.Batch, job.Sequences, job.Tokens, job.TrainedTokens, job.Versions = &batch.Batch, batch.Sequences, batch.Tokens, batch.TrainedTokens, batch.Versions
