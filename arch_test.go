@@ -25,20 +25,21 @@ var rooms = []struct {
 	{"safetensors", nil, "a file format needs no vocabulary"},
 	{"inprocess", nil, "it carries any http.Handler"},
 	{"jsonscan", nil, "it reads any JSON of an expected form"},
+	{"endpoint", []string{"rl"}, "it carries requests to a server of the OpenAI API; what is asked is the caller's"},
 	{"advantage", []string{"rl"}, "estimators are pure functions of scores"},
 	{"config", []string{"rl"}, "run.yaml is read before anything it names is built"},
 	{"envs", []string{"rl"}, "an environment knows tasks and tools; who plays it and what is learnt from it is not its business"},
-	{"policy", []string{"jsonscan", "rl"}, "a policy server is any server that speaks the protocol: the embedded one is not special"},
-	{"reward", []string{"rl"}, "a reward sees what is recorded, so that it can be computed again later"},
+	{"policy", []string{"endpoint", "jsonscan", "rl"}, "a policy server is any server that speaks the protocol: the embedded one is not special"},
+	{"reward", []string{"endpoint", "rl"}, "a reward sees what is recorded, so that it can be computed again later"},
 	{"store", []string{"rl", "safetensors"}, "the store keeps bytes under keys; it does not know what they are for"},
 	{"tiny/kern", nil, "arithmetic on slices"},
 	{"tiny/nn", []string{"safetensors", "tiny/kern"}, "a network knows token ids and numbers, no tasks"},
 	{"tiny", []string{"jsonscan", "rl", "safetensors", "tiny/kern", "tiny/nn"}, "the embedded policy is reached by its protocol, and knows no environment"},
-	{"rollout", []string{"envs", "policy", "rl"}, "the loop turns an environment and a policy into a trajectory, and is usable without the rest"},
+	{"rollout", []string{"endpoint", "envs", "policy", "rl"}, "the loop turns an environment and a policy into a trajectory, and is usable without the rest"},
 	{"infra/dev/s3", []string{"rl"}, "the embedded server speaks S3 to anybody; it must not know our keys"},
 	{"infra/dev", []string{"infra/dev/s3", "inprocess", "rl"}, "it starts outside parts; what runs on them comes from above"},
 	{"infra/faults", []string{"inprocess"}, "it stands between any client and any server of HTTP, and only tests use it"},
-	{"activities", []string{"advantage", "config", "envs", "inprocess", "policy", "reward", "rl", "rollout", "safetensors", "store", "tiny", "tiny/nn"},
+	{"activities", []string{"advantage", "config", "endpoint", "envs", "inprocess", "policy", "reward", "rl", "rollout", "safetensors", "store", "tiny", "tiny/nn"},
 		"an activity brings the stages' own packages together; which one runs when is the workflows' decision"},
 	{"workflows", []string{"activities", "rl"}, "a workflow decides by references and counters alone: whatever it imports, it may not call, since replay must repeat it"},
 	{"workers", []string{"activities", "config", "rl", "store", "workflows"}, "a worker registers what is below; it takes its servers as addresses, embedded or not"},
@@ -71,7 +72,7 @@ var bans = []struct {
 }
 
 // standardOnly are the rooms that import nothing from outside Go's standard library.
-var standardOnly = []string{"rl", "safetensors", "inprocess", "jsonscan", "advantage", "envs", "rollout"}
+var standardOnly = []string{"rl", "endpoint", "safetensors", "inprocess", "jsonscan", "advantage", "envs", "rollout"}
 
 // pkg is what `go list` says about one package.
 type pkg struct {

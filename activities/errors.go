@@ -7,7 +7,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/endpoint"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/rollout"
 )
@@ -77,9 +77,9 @@ func ownFailure(err error) (boundary rl.LeftOut, final bool) {
 		return rl.Voided, true
 	case strings.HasPrefix(e.At, "environment "):
 		return rl.EnvFailed, e.Kind != rl.Unavailable
-	case errors.Is(err, policy.ErrConversation):
+	case errors.Is(err, endpoint.ErrConversation):
 		return rl.PolicyFailed, true
-	case errors.Is(err, policy.ErrNoReply):
+	case errors.Is(err, endpoint.ErrNoReply):
 		return rl.PolicyFailed, false
 	}
 	return "", false

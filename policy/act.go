@@ -40,7 +40,7 @@ type Response struct {
 
 // Act samples one action. Its deadline is the context's.
 //
-// Errors are *rl.Error: Refused (the server will not do it; its words are kept; ErrContextLimit is among these),
+// Errors are *rl.Error: Refused (the server will not do it; its words are kept; endpoint.ErrContextLimit is among these),
 // Unavailable (connection, deadline, 408, 409, 425, 429, 5xx, half a reply, a reply that is not one or contradicts
 // itself; with RetryAfter when the server named one), Invalid (a request that cannot be sent, a wrong model's reply).
 func (c *Client) Act(ctx context.Context, q Request) (Response, error) {
@@ -55,7 +55,7 @@ func (c *Client) Act(ctx context.Context, q Request) (Response, error) {
 		return c.Act(ctx, q)
 	}
 	if err != nil {
-		return Response{}, c.failure(err)
+		return Response{}, c.server.Failure(err)
 	}
 	if x.quick != nil {
 		r = *x.quick

@@ -3,11 +3,12 @@ package policy
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"sync"
 	"sync/atomic"
 
 	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/longhaul-rl/longhaul/endpoint"
 )
 
 // Options say where the server is and how it is to be used.
@@ -25,7 +26,7 @@ type Options struct {
 // Client speaks to one policy server. It is safe for concurrent use.
 type Client struct {
 	api    *openai.Client
-	at     string // "policy http://host:8000/v1", the boundary that errors name
+	server endpoint.Server
 	splice bool
 	slots  chan struct{} // one element a live episode; nil: no bound
 	tools  atomic.Pointer[renderedTools]
@@ -34,35 +35,18 @@ type Client struct {
 
 // New makes a client. It connects to nothing; Ready does.
 func New(o Options) *Client {
-	c := &Client{at: boundary(o.URL), splice: o.Splice}
+	c := &Client{server: endpoint.Server{Transport: o.Transport, At: endpoint.At("policy", o.URL), Secret: o.APIKey}, splice: o.Splice}
+	if c.server.Transport == nil {
+		c.server.Transport = endpoint.Network(max(o.Concurrency, 256))
+	}
 	cfg := openai.DefaultConfig(o.APIKey)
 	cfg.BaseURL = o.URL
-	d := doer{transport: o.Transport, at: c.at, secret: o.APIKey}
-	if d.transport == nil {
-		d.transport = network(o.Concurrency)
-	}
-	cfg.HTTPClient = d
+	cfg.HTTPClient = doer{c.server}
 	c.api = openai.NewClientWithConfig(cfg)
 	if o.Concurrency > 0 {
 		c.slots = make(chan struct{}, o.Concurrency)
 	}
 	return c
-}
-
-// network is the default transport, with a connection kept for every live episode: the standard library keeps two.
-func network(episodes int) http.RoundTripper {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, max(episodes, 256)
-	return t
-}
-
-// boundary names the server without what a URL may hide: a password, or a key in its query.
-func boundary(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return "policy"
-	}
-	return "policy " + (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // Acquire takes the place of one live episode and waits while Concurrency of them are taken. A server holds a KV

@@ -13,6 +13,6 @@
 // observations. Errors are *rl.Error: Refused with the server's own words, Unavailable with its Retry-After,
 // Invalid for a reply that contradicts itself. The API key is in none of them.
 //
-// Start with act.go; reply.go reads an answer, hermes.go finds tool calls that came as text, errors.go names
-// failures.
+// Start with act.go; reply.go reads an answer, hermes.go finds tool calls that came as text. Package endpoint
+// names failures.
 package policy

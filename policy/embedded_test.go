@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/longhaul-rl/longhaul/endpoint"
 	"github.com/longhaul-rl/longhaul/inprocess"
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -141,7 +142,7 @@ func TestEmbeddedServerWithoutSplice(t *testing.T) {
 func TestEmbeddedServerLimits(t *testing.T) {
 	c := policy.New(policy.Options{URL: "http://tiny/v1", Splice: true, Transport: inprocess.Transport{Handler: desk(t, small, 1)}})
 	all, err := play(t.Context(), c, 48, 100)
-	if !errors.Is(err, policy.ErrContextLimit) || rl.KindOf(err) != rl.Refused || len(all) < 10 {
+	if !errors.Is(err, endpoint.ErrContextLimit) || rl.KindOf(err) != rl.Refused || len(all) < 10 {
 		t.Fatalf("after %d turns: %v", len(all), err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)

@@ -4,18 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 
 	openai "github.com/sashabaranov/go-openai"
 
+	"github.com/longhaul-rl/longhaul/endpoint"
 	"github.com/longhaul-rl/longhaul/rl"
 )
-
-// maxReply bounds a response body, in bytes.
-const maxReply = 16 << 20
 
 // exchange is one call's part of the wire that go-openai does not carry.
 type exchange struct {
@@ -64,7 +61,7 @@ func (c *Client) exchange(q Request) (*exchange, error) {
 	if len(q.Tools) > 0 {
 		tools, err := c.renderTools(q.Tools)
 		if err != nil {
-			return nil, rl.Errorf(rl.Invalid, c.at, "the tools cannot be sent: %w", err)
+			return nil, rl.Errorf(rl.Invalid, c.server.At, "the tools cannot be sent: %w", err)
 		}
 		x.top = append(append(x.top, `,"tools":`...), tools...)
 	}
@@ -84,7 +81,7 @@ func (c *Client) exchange(q Request) (*exchange, error) {
 		x.messages = append(x.messages, '}')
 	}
 	if len(q.Actions) > action {
-		return nil, rl.Errorf(rl.Invalid, c.at, "the request has token ids of %d actions and %d assistant messages", len(q.Actions), action)
+		return nil, rl.Errorf(rl.Invalid, c.server.At, "the request has token ids of %d actions and %d assistant messages", len(q.Actions), action)
 	}
 	return x, nil
 }
@@ -95,49 +92,33 @@ func (x *exchange) context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// doer is go-openai's HTTP client: it adds the extension to a request and takes it from the reply, bounds the
-// reply, and turns every other status than 2xx into an *rl.Error. It follows no redirects.
-type doer struct {
-	transport  http.RoundTripper
-	at, secret string
-}
+// doer is go-openai's HTTP client: it adds the extension to a request and takes it from the reply.
+type doer struct{ endpoint.Server }
 
 // Do sends r.
 func (d doer) Do(r *http.Request) (*http.Response, error) {
 	x, chat := r.Context().Value(exchangeKey{}).(*exchange)
-	if chat {
-		b, err := readAll(r.Body, r.ContentLength)
-		if err != nil {
-			return nil, err
-		}
-		b = amend(b, x.top, x.messages)
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
-		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+	if !chat {
+		return d.Server.Do(r)
 	}
-	res, err := d.transport.RoundTrip(r)
+	b, err := endpoint.ReadAll(r.Body, r.ContentLength)
 	if err != nil {
 		return nil, err
 	}
-	defer res.Body.Close()
-	body, err := readAll(io.LimitReader(res.Body, maxReply+1), res.ContentLength)
+	b = amend(b, x.top, x.messages)
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+	res, body, err := d.Reply(r)
 	if err != nil {
-		return nil, fmt.Errorf("half a reply: %w", err)
+		return nil, err
 	}
-	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return nil, d.statusError(res.StatusCode, res.Header, body)
-	}
-	if len(body) > maxReply {
-		return nil, rl.Errorf(rl.Unavailable, d.at, "the reply is larger than %d bytes", maxReply)
-	}
-	if chat {
-		if known, r, ok := quickReply(body); ok {
-			x.reply, x.quick = known, &r
-			body = nothing
-		} else if err := json.Unmarshal(body, &x.reply); err != nil {
-			return nil, err
-		} else {
-			body = x.reply.plain()
-		}
+	if known, r, ok := quickReply(body); ok {
+		x.reply, x.quick = known, &r
+		body = nothing
+	} else if err := json.Unmarshal(body, &x.reply); err != nil {
+		return nil, err
+	} else {
+		body = x.reply.plain()
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	return res, nil
@@ -145,13 +126,6 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 
 // nothing is a reply for go-openai to read when there is none left to read.
 var nothing = []byte("{}")
-
-// readAll reads to the end of r, which has size bytes, or -1 when that is not known.
-func readAll(r io.Reader, size int64) ([]byte, error) {
-	b := bytes.NewBuffer(make([]byte, 0, max(0, min(size, maxReply))+bytes.MinRead))
-	_, err := b.ReadFrom(r)
-	return b.Bytes(), err
-}
 
 // amend puts top into a request as go-openai marshals it, and messages where it has none. No string of the JSON can
 // contain an unescaped quote, so the first ,"messages":[ is the key.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/longhaul-rl/longhaul/endpoint"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -19,11 +20,11 @@ func (c *Client) Ready(ctx context.Context, model string) error {
 		return nil
 	}
 	if e, ok := errors.AsType[*rl.Error](err); !ok || e.Kind != rl.Refused {
-		return c.failure(err)
+		return c.server.Failure(err)
 	}
 	list, err := c.api.ListModels(ctx)
 	if err != nil {
-		return c.failure(err)
+		return c.server.Failure(err)
 	}
 	var names []string
 	for _, m := range list.Models {
@@ -32,5 +33,5 @@ func (c *Client) Ready(ctx context.Context, model string) error {
 	if slices.Contains(names, model) {
 		return nil
 	}
-	return rl.Errorf(rl.NotFound, c.at, "no model %q; there are: %s", model, shorten(strings.Join(names, ", ")))
+	return rl.Errorf(rl.NotFound, c.server.At, "no model %q; there are: %s", model, endpoint.Shorten(strings.Join(names, ", ")))
 }

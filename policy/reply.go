@@ -15,14 +15,14 @@ import (
 // reply reads an answer: the message from go-openai, ids and log-probabilities from x.
 func (c *Client) reply(q Request, r openai.ChatCompletionResponse, x *extended) (Response, error) {
 	if len(r.Choices) == 0 {
-		return Response{}, c.nonsense(errors.New("it has no choices"))
+		return Response{}, c.server.Nonsense(errors.New("it has no choices"))
 	}
 	if _, _, err := rl.Version(q.Model).Parse(); err == nil && r.Model != q.Model {
-		return Response{}, rl.Errorf(rl.Invalid, c.at, "asked for %s, answered by %q", q.Model, r.Model)
+		return Response{}, rl.Errorf(rl.Invalid, c.server.At, "asked for %s, answered by %q", q.Model, r.Model)
 	}
 	out := Response{Finish: string(r.Choices[0].FinishReason), Model: r.Model}
 	if err := out.takeTokens(x); err != nil {
-		return Response{}, c.nonsense(err)
+		return Response{}, c.server.Nonsense(err)
 	}
 	m := r.Choices[0].Message
 	out.Message = rl.Message{Role: rl.Assistant, Content: m.Content}

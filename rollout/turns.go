@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/longhaul-rl/longhaul/endpoint"
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -113,7 +114,7 @@ func (e *episode) action(ctx, live context.Context) (rl.Action, rl.StopReason, e
 	}
 	a, err := e.sample(live)
 	switch {
-	case errors.Is(err, policy.ErrContextLimit):
+	case errors.Is(err, endpoint.ErrContextLimit):
 		return a, rl.ContextLimit, nil
 	case overdue(live, err):
 		return a, rl.Timeout, nil

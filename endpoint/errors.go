@@ -1,4 +1,4 @@
-package policy
+package endpoint
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// ErrContextLimit says that the conversation does not fit the policy's context: the episode is truncated.
+// ErrContextLimit says that the conversation does not fit the model's context.
 var ErrContextLimit = errors.New("context limit")
 
 // ErrConversation says that the server refuses this one conversation: asking again gives the same, asking others need not.
@@ -34,13 +34,13 @@ const maxWords = 2000
 const maxWait = 24 * time.Hour
 
 // statusError is the error of an answer with another status than 2xx.
-func (d doer) statusError(status int, h http.Header, body []byte) *rl.Error {
+func (s Server) statusError(status int, h http.Header, body []byte) *rl.Error {
 	say, code := words(body)
-	if d.secret != "" {
-		say = strings.ReplaceAll(say, d.secret, "[key]") // some servers repeat the key they refuse
+	if s.Secret != "" {
+		say = strings.ReplaceAll(say, s.Secret, "[key]") // some servers repeat the key they refuse
 	}
-	say = shorten(say)
-	e := &rl.Error{Kind: rl.Refused, At: d.at, Err: fmt.Errorf("%d %s: %s", status, http.StatusText(status), say)}
+	say = Shorten(say)
+	e := &rl.Error{Kind: rl.Refused, At: s.At, Err: fmt.Errorf("%d %s: %s", status, http.StatusText(status), say)}
 	switch {
 	case status >= 500, status == 408, status == 409, status == 425, status == 429:
 		e.Kind, e.RetryAfter = rl.Unavailable, retryAfter(h.Get("Retry-After"), time.Now())
@@ -94,7 +94,8 @@ func words(body []byte) (say, code string) {
 	return say, code
 }
 
-func shorten(s string) string {
+// Shorten cuts a server's words to what is kept of them, and says so.
+func Shorten(s string) string {
 	if len(s) <= maxWords {
 		return s
 	}
@@ -116,8 +117,9 @@ func retryAfter(v string, now time.Time) time.Duration {
 	return 0
 }
 
-// failure names the boundary of an error that go-openai returned.
-func (c *Client) failure(err error) error {
+// Failure names the boundary of an error that go-openai returned. It is an *rl.Error, of kind Unavailable where none was named
+// on the way; ErrNoReply is among its causes when a server that was reached did not reply in time.
+func (s Server) Failure(err error) error {
 	if rl.KindOf(err) != "" {
 		return err
 	}
@@ -129,17 +131,17 @@ func (c *Client) failure(err error) error {
 	dial, dialled := errors.AsType[*net.OpError](err)
 	switch {
 	case wrong && syntax.Error() == "unexpected end of JSON input":
-		return rl.Errorf(rl.Unavailable, c.at, "half a reply: %w", err)
+		return rl.Errorf(rl.Unavailable, s.At, "half a reply: %w", err)
 	case wrong, mistyped:
-		return c.nonsense(err)
+		return s.Nonsense(err)
 	case errors.Is(err, context.DeadlineExceeded) && !(dialled && dial.Op == "dial"):
-		return rl.Errorf(rl.Unavailable, c.at, "%w: %w", ErrNoReply, err)
+		return rl.Errorf(rl.Unavailable, s.At, "%w: %w", ErrNoReply, err)
 	}
-	return rl.Errorf(rl.Unavailable, c.at, "%w", err)
+	return rl.Errorf(rl.Unavailable, s.At, "%w", err)
 }
 
-// nonsense is the error of a reply that is not one, or contradicts itself. It need not be the server's: a proxy's page
+// Nonsense is the error of a reply that is not one, or contradicts itself. It need not be the server's: a proxy's page
 // says "try again" with a 200, too.
-func (c *Client) nonsense(err error) error {
-	return rl.Errorf(rl.Unavailable, c.at, "the reply is not what the API promises: %w", err)
+func (s Server) Nonsense(err error) error {
+	return rl.Errorf(rl.Unavailable, s.At, "the reply is not what the API promises: %w", err)
 }
