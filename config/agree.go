@@ -12,6 +12,7 @@ import (
 var agreements = []func(rl.Config) (w wrong, ok bool){
 	membersAnActivity, groupsAnUpdate, minibatches, evaluationTasks, timeouts, nothingToLearn, tinyContext, tinyWidth, tinyWeights,
 	policyServer, tinyAlone, warmUp, trainable, promoteFloor,
+	judgeServer, judgeSettings, judgeDefaults, judgeBands, judgeRoom, judgePrices, gateAlone, addedTwice, overlong,
 }
 
 func disagree(found, expected, hint string, paths ...string) wrong {

@@ -74,6 +74,12 @@ func TestDefaultsFitWhatTheFileSays(t *testing.T) {
 		{head + "updates: 0\npolicy: {use: openai, url: 'https://h/v1', model: m, api_key_env: OPENAI_API_KEY}", func(c rl.Config) bool {
 			return c.WarmUp.Max == 0 && c.Policy.Width == 0 && c.Sampling.MaxTokens == 1024 && c.Policy.APIKeyEnv == "OPENAI_API_KEY"
 		}},
+		{head + "reward: {use: judge, url: 'https://h/v1', model: m, max_calls: 9}", func(c rl.Config) bool {
+			return c.Reward.Passes == 2 && c.Reward.DeadBand == 1 && c.Reward.Ties == "allowed" && c.Reward.Timeout.String() == "5m0s"
+		}},
+		{head + "reward: {use: exact, add: {judge: 0.5}, url: 'https://h/v1', model: m, passes: 1}", func(c rl.Config) bool {
+			return c.Reward.Passes == 1 && c.Reward.DeadBand == 0 && c.Reward.Order == "shuffled"
+		}},
 	} {
 		cfg, err := Parse("run.yaml", []byte(c.src), names)
 		if err != nil || !c.ok(cfg) {
@@ -87,13 +93,13 @@ func TestCheck(t *testing.T) {
 	if err := Check(cfg, names); err != nil {
 		t.Fatalf("the default config: %v", err)
 	}
-	cfg.Updates, cfg.Reward.Use = -1, "judge"
+	cfg.Updates, cfg.Reward.Use = -1, "luck"
 	err := Check(cfg, names)
-	want := "config: 2 problems\nreward.use: found \"judge\", expected exact\nupdates: found -1, expected a whole number from 0 to 999999"
+	want := "config: 2 problems\nreward.use: found \"luck\", expected cost, exact, format, judge, overlong or turns\nupdates: found -1, expected a whole number from 0 to 999999"
 	if err == nil || err.Error() != want || rl.KindOf(err) != rl.Invalid {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	if err := Check(cfg, Names{}); err == nil || strings.Contains(err.Error(), "judge") {
+	if err := Check(cfg, Names{}); err == nil || strings.Contains(err.Error(), "luck") {
 		t.Errorf("without names, a name must not be checked: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 var names = Names{
-	Envs: []string{"maze", "orders"}, Rewards: []string{"exact"}, Advantages: []string{"dr_grpo", "grpo", "rloo"},
+	Envs: []string{"maze", "orders"}, Rewards: []string{"cost", "exact", "format", "judge", "overlong", "turns"}, Advantages: []string{"dr_grpo", "grpo", "rloo"},
 	Losses: []string{"cispo", "ppo"}, Policies: []string{"openai", "tiny"}, Launchers: []string{"embedded", "local"},
 }
 
@@ -45,7 +45,7 @@ func TestDefaultIsTheDemoRecipe(t *testing.T) {
 		WarmUp:      rl.WarmUpConfig{Gate: .97, Extra: 700, Max: 1300, Batch: 32, LearningRate: .002},
 		Sampling:    rl.SamplingConfig{Temperature: 1, MaxTokens: 8, Seed: 1},
 		Group:       rl.GroupConfig{Size: 8, PerUpdate: 128, PerActivity: 8, Quorum: .75, Valid: .5, Resample: 2, MaxStaleness: 1},
-		Reward:      rl.RewardConfig{Use: "exact"},
+		Reward:      rl.RewardConfig{Use: "exact", DeadBand: 1},
 		Advantage:   rl.AdvantageConfig{Use: "grpo", Std: "population", Epsilon: 1e-4},
 		Loss:        rl.LossConfig{Use: "ppo", ClipLow: .2, ClipHigh: .28},
 		Update:      rl.UpdateConfig{Use: "embedded", LearningRate: 5e-4, Minibatches: 8, MaxGradNorm: 1, Beta1: .9, Beta2: .99, WeightDecay: .01, Ramp: 3, FinalRate: .1, KLStop: .03},
@@ -84,7 +84,7 @@ func TestProblems(t *testing.T) {
 		{"zero rate", head + "update: {learning_rate: 0}", `run.yaml:3:25: update.learning_rate: found 0, expected a number above 0, at most 1`},
 		{"beta of 1", head + "update: {beta2: 1}", `run.yaml:3:17: update.beta2: found 1, expected a number from 0 to below 1`},
 		{"width", head + "policy: {width: 100}", `run.yaml:3:17: policy.width: found 100, expected a multiple of 32 from 32 to 4096`},
-		{"unknown reward", head + "reward: {use: exat}", `run.yaml:3:15: reward.use: found "exat", expected exact (did you mean exact?)`},
+		{"unknown reward", head + "reward: {use: exat}", `run.yaml:3:15: reward.use: found "exat", expected cost, exact, format, judge, overlong or turns (did you mean exact?)`},
 		{"unknown estimator", head + "advantage: {use: ppo2}", `run.yaml:3:18: advantage.use: found "ppo2", expected dr_grpo, grpo or rloo`},
 		{"after a comment with an umlaut", head + "# ü\nguard: {retries: 1}\nupdate: {ramp: 0}\nenv2: 1", `run.yaml:6:1: found the unknown key "env2" at the top, expected name, env, policy, from, warm_up, sampling, group, reward, advantage, loss, update, updates, eval, guard, checkpoints or store (did you mean env?)`},
 		{"column in characters", head + `eval: {promote: "ü", tasks: 0}`, `run.yaml:3:17: eval.promote: found "ü", expected METRIC >= best [+|- NUMBER], with METRIC one of success, greedy, sampled|run.yaml:3:29: eval.tasks: found 0, expected a whole number from 1 to 1000000000`},

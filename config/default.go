@@ -32,7 +32,7 @@ func recipe(env string) rl.Config {
 		WarmUp:    rl.WarmUpConfig{Gate: 0.97, Extra: 700, Max: 1300, Batch: 32, LearningRate: 2e-3},
 		Sampling:  rl.SamplingConfig{Temperature: 1, MaxTokens: 8, Seed: 1},
 		Group:     rl.GroupConfig{Size: 8, PerUpdate: 128, PerActivity: 8, Quorum: 0.75, Valid: 0.5, Resample: 2, MaxStaleness: 1},
-		Reward:    rl.RewardConfig{Use: "exact"},
+		Reward:    rl.RewardConfig{Use: "exact", DeadBand: 1},
 		Advantage: rl.AdvantageConfig{Use: "grpo", Std: "population", Epsilon: 1e-4},
 		Loss:      rl.LossConfig{Use: "ppo", ClipLow: 0.2, ClipHigh: 0.28},
 		Update: rl.UpdateConfig{
@@ -65,6 +65,7 @@ func fit(c *rl.Config, given func(path string) bool) {
 			*v = min(*v, most)
 		}
 	}
+	fitJudge(&c.Reward, given)
 	lower("update.minibatches", &c.Update.Minibatches, c.Group.Size*c.Group.PerUpdate)
 	lower("eval.tasks", &c.Eval.Tasks, c.Env.Tasks.Eval.Len())
 	lower("sampling.max_tokens", &c.Sampling.MaxTokens, c.Policy.Context-1)
@@ -79,6 +80,31 @@ func fit(c *rl.Config, given func(path string) bool) {
 	}
 	if !given("loss.clip_high") {
 		c.Loss.ClipHigh = 4
+	}
+}
+
+// fitJudge fills in the judge's settings, where one takes part.
+func fitJudge(r *rl.RewardConfig, given func(path string) bool) {
+	if !r.Judges() {
+		return
+	}
+	for path, set := range map[string]func(){
+		"passes":       func() { r.Passes = 2 },
+		"order":        func() { r.Order = "shuffled" },
+		"ties":         func() { r.Ties = "allowed" },
+		"per_turn":     func() { r.PerTurn = "off" },
+		"result_chars": func() { r.ResultChars = 4000 },
+		"context":      func() { r.Context = 128_000 },
+		"reply_tokens": func() { r.ReplyTokens = 8192 },
+		"timeout":      func() { r.Timeout = rl.Duration(5 * time.Minute) },
+		"concurrency":  func() { r.Concurrency = 16 },
+	} {
+		if !given("reward." + path) {
+			set()
+		}
+	}
+	if r.Passes < 2 && !given("reward.dead_band") {
+		r.DeadBand = 0
 	}
 }
 

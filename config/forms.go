@@ -40,6 +40,11 @@ var (
 		pattern: `^[^\n\r]*$`,
 		holds:   func(s string) bool { return !strings.ContainsAny(s, "\n\r") && !keyPattern.MatchString(s) },
 	}
+	words = form{
+		expects: "text (never a key) of at most 20,000 bytes",
+		pattern: `^[\s\S]*$`,
+		holds:   func(s string) bool { return len(s) <= 20_000 && !keyPattern.MatchString(s) },
+	}
 	// Upper case only: a pasted key nearly always has a small letter, and must not pass as a name.
 	variable = form{
 		expects: "the name of an environment variable in capitals, such as OPENAI_API_KEY (never the key itself)",

@@ -24,11 +24,19 @@ func aConfig(t *rapid.T) rl.Config {
 		c.Policy = rl.PolicyConfig{Use: "openai", URL: "http://" + rapid.StringMatching(`[a-z]{1,9}(:[0-9]{2,4})?(/([a-z0-9~:'-]|%4[0-9a-f]){0,9}){0,2}`).Draw(t, "host"), Model: "m"}
 		c.WarmUp.Max, c.Update.Use = 0, "local"
 	}
+	if rapid.Bool().Draw(t, "judged") {
+		c.Reward.Use, c.Reward.URL, c.Reward.Model = "judge", "http://judge/v1", "m"
+		c.Reward.Rubric, c.Reward.USDIn, c.Reward.MaxUSD, c.Reward.MaxCalls = "an answer\n that is \"right\"\n", 1, 1, 1
+		fitJudge(&c.Reward, func(string) bool { return false })
+	}
+	if rapid.Bool().Draw(t, "overlong") {
+		c.Reward.OverlongMax, c.Reward.OverlongBuffer = 2, 1
+	}
 	for _, f := range leaves {
 		v := f.in(&c)
 		switch r := f.rule; {
 		case f.unset(c), r.names != nil && (f.path == "env.use" || f.path == "policy.use" || f.path == "update.use"):
-		case f.path == "policy.model":
+		case f.path == "policy.model", f.path == "reward.model":
 			v.SetString(rapid.StringMatching(`[^\x00-\x1f\x7f]{1,20}`).Draw(t, f.path))
 		case f.path == "name":
 			v.SetString(rapid.StringMatching(`[a-z0-9][a-z0-9._-]{0,20}`).Draw(t, f.path))
@@ -54,6 +62,7 @@ func aConfig(t *rapid.T) rl.Config {
 	c.Update.Minibatches = min(c.Update.Minibatches, c.Group.Size*c.Group.PerUpdate)
 	c.Eval.Tasks = min(c.Eval.Tasks, c.Env.Tasks.Eval.Len())
 	c.Env.TurnTimeout = min(c.Env.TurnTimeout, c.Env.EpisodeTimeout)
+	agreeOnReward(&c.Reward)
 	c.Sampling.Temperature = max(c.Sampling.Temperature, 1e-9)
 	if c.Policy.Context > 0 {
 		c.Sampling.MaxTokens = min(c.Sampling.MaxTokens, c.Policy.Context-1)
@@ -64,10 +73,50 @@ func aConfig(t *rapid.T) rl.Config {
 	if c.Policy.Model != "" && Check(c, names) != nil { // it looks like a key
 		c.Policy.Model = "model"
 	}
+	if c.Reward.Model != "" && Check(c, names) != nil {
+		c.Reward.Model = "model"
+	}
 	if wrong := Check(c, names); wrong != nil {
 		t.Fatal(wrong)
 	}
 	return c
+}
+
+// agreeOnReward mends what a drawn reward's keys do not agree on.
+func agreeOnReward(r *rl.RewardConfig) {
+	if r.Model == "" { // no judge was drawn
+		r.Add.Judge = 0
+		if r.Use == "judge" {
+			r.Use = "exact"
+		}
+	} else if !r.Judges() {
+		r.Use = "judge"
+	}
+	for _, w := range []struct {
+		name   string
+		weight *float64
+	}{{"cost", &r.Add.Cost}, {"exact", &r.Add.Exact}, {"format", &r.Add.Format}, {"judge", &r.Add.Judge}, {"overlong", &r.Add.Overlong}, {"turns", &r.Add.Turns}} {
+		if w.name == r.Use {
+			*w.weight = 0
+		}
+	}
+	if r.OverlongMax == 0 {
+		r.Add.Overlong = 0
+		if r.Use == "overlong" {
+			r.Use = "exact"
+			r.Add.Exact = 0
+		}
+	}
+	r.OverlongBuffer = min(r.OverlongBuffer, r.OverlongMax)
+	if r.Passes < 2 {
+		r.DeadBand = 0
+	}
+	if r.MaxUSD > 0 {
+		r.USDIn = max(r.USDIn, .5)
+	}
+	if r.Context > 0 {
+		r.ReplyTokens = min(r.ReplyTokens, r.Context-1)
+	}
 }
 
 func TestCommentedReadsBack(t *testing.T) {

@@ -2,6 +2,7 @@ package reward
 
 import (
 	"bytes"
+	"context"
 	"reflect"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func mixed() rl.Group {
 func TestConformance(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
-			reward, err := Get(name)
+			reward, err := New(Parts{Config: rl.RewardConfig{Use: name, Model: "m"}, Ask: fair})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,11 +39,11 @@ func TestConformance(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(scores) != len(g.Trajectories) {
-				t.Fatalf("%d scores for %d members", len(scores), len(g.Trajectories))
+			if len(scores.Scores) != len(g.Trajectories) {
+				t.Fatalf("%d scores for %d members", len(scores.Scores), len(g.Trajectories))
 			}
-			if scores[1].Unscored != g.Failed[1] || scores[4].Scored() {
-				t.Errorf("members without a trajectory: %+v, %+v", scores[1], scores[4])
+			if scores.Scores[1].Unscored != g.Failed[1] || scores.Scores[4].Scored() {
+				t.Errorf("members without a trajectory: %+v, %+v", scores.Scores[1], scores.Scores[4])
 			}
 			rl.CanonicalJSON(scores) // panics where a value is not finite
 			if !bytes.Equal(before, rl.CanonicalJSON(g)) {
@@ -52,15 +53,28 @@ func TestConformance(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(again, scores) {
 				t.Errorf("the second time %+v, not %+v (%v)", again, scores, err)
 			}
-			if none, err := reward(t.Context(), rl.Group{}); err != nil || len(none) != 0 {
+			if none, err := reward(t.Context(), rl.Group{}); err != nil || len(none.Scores) != 0 {
 				t.Errorf("an empty group: %v, %v", none, err)
 			}
 		})
 	}
 }
 
+// fair gives all it is asked about one score.
+func fair(_ context.Context, q Question) (Reply, error) {
+	var entries []string
+	for _, id := range q.IDs {
+		entries = append(entries, `{"id":"`+id+`","reason":"alike","score":0.5}`)
+	}
+	return Reply{Text: `{"scores":[` + strings.Join(entries, ",") + `]}`}, nil
+}
+
 func TestExactIsTheOutcome(t *testing.T) {
-	scores, err := Exact(t.Context(), mixed())
+	exact, err := New(Parts{Config: rl.RewardConfig{Use: "exact"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores, err := exact(t.Context(), mixed())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,14 +85,14 @@ func TestExactIsTheOutcome(t *testing.T) {
 		{Unscored: "the game was not over"},
 		{Unscored: "failed_environment: no trajectory, and no reason was recorded"},
 	}
-	if !reflect.DeepEqual(scores, want) {
+	if !reflect.DeepEqual(scores.Scores, want) {
 		t.Errorf("%+v", scores)
 	}
 }
 
-func TestGetListsTheNames(t *testing.T) {
-	_, err := Get("exat")
-	if rl.KindOf(err) != rl.Invalid || !strings.Contains(err.Error(), `"exat" is not one of exact`) {
+func TestNewListsTheNames(t *testing.T) {
+	_, err := New(Parts{Config: rl.RewardConfig{Use: "exat"}})
+	if rl.KindOf(err) != rl.Invalid || !strings.Contains(err.Error(), `"exat" is not one of cost, exact`) {
 		t.Error(err)
 	}
 }

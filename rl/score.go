@@ -7,6 +7,8 @@ type Score struct {
 	Unscored string             `json:"unscored,omitempty"`
 	Reason   string             `json:"reason,omitempty"` // the scorer's own short explanation
 	Metrics  map[string]float64 `json:"metrics,omitempty"`
+	// Turns is what each turn contributed to the outcome, from 0 to 1, where a judge was asked for that.
+	Turns []float64 `json:"turns,omitempty"`
 }
 
 // Scored reports whether Value counts.
@@ -28,6 +30,10 @@ type Group struct {
 	Task         Task          `json:"task"`
 	Trajectories []*Trajectory `json:"trajectories"` // by member
 	Failed       []string      `json:"failed"`       // by member; empty where there is a trajectory
+	// Tools are what the agent could call, and Rubric is the environment's own word on what makes an attempt at Task good,
+	// where it has one: a judge is told both.
+	Tools  []Tool `json:"-"`
+	Rubric string `json:"-"`
 }
 
 // Scores is the judged group: one Score per member, in order. It is written once.
@@ -36,6 +42,23 @@ type Scores struct {
 	Task   TaskID  `json:"task"`
 	Reward string  `json:"reward"` // the registered name of the reward that made it
 	Scores []Score `json:"scores"`
+	// Flat says why the scores, though they differ, say nothing about the members; empty: they do.
+	Flat  string   `json:"flat,omitempty"`
+	Notes []string `json:"notes,omitempty"` // how they came about, where that is out of the ordinary
+	Spent Spent    `json:"spent,omitzero"`  // on a judge
+}
+
+// Spent is what judging took.
+type Spent struct {
+	Calls        int     `json:"calls"`
+	PromptTokens int     `json:"prompt_tokens"`
+	ReplyTokens  int     `json:"reply_tokens"`
+	USD          float64 `json:"usd"`
+}
+
+// Add takes in what further calls took.
+func (s *Spent) Add(o Spent) {
+	s.Calls, s.PromptTokens, s.ReplyTokens, s.USD = s.Calls+o.Calls, s.PromptTokens+o.PromptTokens, s.ReplyTokens+o.ReplyTokens, s.USD+o.USD
 }
 
 // ScoresSchema is the version of the Scores JSON form.

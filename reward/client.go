@@ -1,0 +1,155 @@
+package reward
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/longhaul-rl/longhaul/endpoint"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// Client asks a judge over HTTP: any server of the OpenAI API. It is safe for concurrent use.
+type Client struct {
+	api     *openai.Client
+	server  endpoint.Server
+	timeout time.Duration
+	slots   chan struct{} // one element a call under way
+	usdIn   float64       // a token
+	usdOut  float64
+	plain   atomic.Bool // the server knows no JSON schemas: the prompt alone says what is wanted
+}
+
+// NewClient makes a client; transport nil: the network. It connects to nothing.
+func NewClient(c rl.RewardConfig, key string, transport http.RoundTripper) *Client {
+	n := max(c.Concurrency, 1)
+	if transport == nil {
+		transport = endpoint.Network(n)
+	}
+	j := &Client{
+		server: endpoint.Server{Transport: transport, At: endpoint.At("judge", c.URL), Secret: key}, timeout: time.Duration(c.Timeout),
+		slots: make(chan struct{}, n), usdIn: c.USDIn / 1e6, usdOut: c.USDOut / 1e6,
+	}
+	cfg := openai.DefaultConfig(key)
+	cfg.BaseURL = c.URL
+	cfg.HTTPClient = keyed{j.server}
+	j.api = openai.NewClientWithConfig(cfg)
+	return j
+}
+
+// Most is the most that a question can cost, in USD: its prompt at two characters a token, its reply at full length.
+func (j *Client) Most(q Question) float64 {
+	chars := 0
+	for _, m := range q.Messages {
+		chars += len(m.Content)
+	}
+	return float64(chars)/2*j.usdIn + float64(q.MaxTokens)*j.usdOut
+}
+
+type callKey struct{}
+
+// keyed sends the call's own key along, so that a server or a proxy that keeps answers by key does the work of a call once,
+// even when it is sent again because its answer was lost.
+type keyed struct{ endpoint.Server }
+
+// Do sends r.
+func (k keyed) Do(r *http.Request) (*http.Response, error) {
+	if key, ok := r.Context().Value(callKey{}).(string); ok {
+		r.Header.Set("Idempotency-Key", key)
+	}
+	return k.Server.Do(r)
+}
+
+// Ask asks once; key names the call (see Idempotency-Key). It waits for a place among reward.concurrency calls and then for
+// reward.timeout at most.
+func (j *Client) Ask(ctx context.Context, key string, q Question) (Reply, error) {
+	select {
+	case j.slots <- struct{}{}:
+		defer func() { <-j.slots }()
+	case <-ctx.Done():
+		return Reply{}, ctx.Err()
+	}
+	call := context.WithValue(ctx, callKey{}, key)
+	if j.timeout > 0 {
+		var cancel context.CancelFunc
+		call, cancel = context.WithTimeout(call, j.timeout)
+		defer cancel()
+	}
+	plain := j.plain.Load()
+	r, err := j.api.CreateChatCompletion(call, request(q, plain))
+	if err != nil && !plain && refusesSchema(err) {
+		j.plain.Store(true)
+		r, err = j.api.CreateChatCompletion(call, request(q, true))
+	}
+	if err == nil && len(r.Choices) == 0 {
+		err = j.server.Nonsense(errors.New("it has no choices"))
+	}
+	if err != nil {
+		return Reply{}, j.server.Failure(err)
+	}
+	c := r.Choices[0]
+	out := Reply{Text: strings.ToValidUTF8(c.Message.Content, "\uFFFD"), Finish: string(c.FinishReason), Model: r.Model, Spent: rl.Spent{
+		Calls: 1, PromptTokens: max(r.Usage.PromptTokens, 0), ReplyTokens: max(r.Usage.CompletionTokens, 0)}}
+	if out.Text == "" && c.Message.Refusal != "" {
+		out.Text = "(the judge refuses: " + c.Message.Refusal + ")"
+	}
+	out.Spent.USD = float64(out.Spent.PromptTokens)*j.usdIn + float64(out.Spent.ReplyTokens)*j.usdOut
+	return out, nil
+}
+
+// Ready asks the server for its list of models, which costs nothing. Errors as Ask.
+func (j *Client) Ready(ctx context.Context) error {
+	if _, err := j.api.ListModels(ctx); err != nil {
+		return j.server.Failure(err)
+	}
+	return nil
+}
+
+// refusesSchema knows a server that does not take response_format: vLLM's, llama.cpp's and OpenAI's older models' words name it.
+func refusesSchema(err error) bool {
+	words := strings.ToLower(err.Error())
+	return rl.KindOf(err) == rl.Refused && (strings.Contains(words, "response_format") || strings.Contains(words, "json_schema") || strings.Contains(words, "guided"))
+}
+
+func request(q Question, plain bool) openai.ChatCompletionRequest {
+	seed := int(q.Seed)
+	r := openai.ChatCompletionRequest{Model: q.Model, MaxCompletionTokens: q.MaxTokens, Temperature: float32(q.Temperature), Seed: &seed}
+	if q.Temperature == 0 {
+		r.Temperature = math.SmallestNonzeroFloat32 // go-openai leaves 0 out, and servers then take 1
+	}
+	for _, m := range q.Messages {
+		r.Messages = append(r.Messages, openai.ChatCompletionMessage{Role: string(m.Role), Content: m.Content})
+	}
+	if !plain {
+		r.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONSchema, JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{
+			Name: "scores", Strict: true, Schema: schema(q),
+		}}
+	}
+	return r
+}
+
+// schema is the form of a reply. Bounds of numbers and lengths of lists are left out: some servers refuse them and others do not hold
+// to them. verdicts checks all.
+func schema(q Question) json.RawMessage {
+	unit := map[string]any{"type": "number"}
+	entry := map[string]any{
+		"id": map[string]any{"type": "string", "enum": q.IDs}, "reason": map[string]any{"type": "string"}, "score": unit,
+	}
+	required := []string{"id", "reason", "score"}
+	if q.PerTurn {
+		entry["turns"] = map[string]any{"type": "array", "items": unit}
+		required = append(required, "turns")
+	}
+	object := func(properties map[string]any, required []string) map[string]any {
+		return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	}
+	list := map[string]any{"type": "array", "items": object(entry, required)}
+	return rl.CanonicalJSON(object(map[string]any{"scores": list}, []string{"scores"}))
+}
