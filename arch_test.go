@@ -31,7 +31,7 @@ var rooms = []struct {
 	{"envs", []string{"rl"}, "an environment knows tasks and tools; who plays it and what is learnt from it is not its business"},
 	{"policy", []string{"endpoint", "jsonscan", "rl"}, "a policy server is any server that speaks the protocol: the embedded one is not special"},
 	{"reward", []string{"endpoint", "rl"}, "a reward sees what is recorded, so that it can be computed again later"},
-	{"store", []string{"rl", "safetensors"}, "the store keeps bytes under keys; it does not know what they are for"},
+	{"store", []string{"config", "rl", "safetensors"}, "the store keeps bytes under keys, and reads what it kept: a configuration of an older version with today's defaults"},
 	{"tiny/kern", nil, "arithmetic on slices"},
 	{"tiny/nn", []string{"safetensors", "tiny/kern"}, "a network knows token ids and numbers, no tasks"},
 	{"tiny", []string{"jsonscan", "rl", "safetensors", "tiny/kern", "tiny/nn"}, "the embedded policy is reached by its protocol, and knows no environment"},

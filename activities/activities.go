@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/reward"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
 	"github.com/longhaul-rl/longhaul/tiny"
@@ -36,6 +37,7 @@ type Activities struct {
 	configs  map[string]*making[rl.Config]      // by sha256
 	tasks    map[string]*making[[]rl.Task]      // by sha256
 	policies map[string]*making[*policy.Client] // by store and config
+	judges   map[string]*making[*reward.Client] // by sha256 of their configuration
 	embedded map[string]*tiny.Server            // by store
 	journals []openJournal                      // the one used last is last
 	recent   recent
@@ -65,7 +67,7 @@ func (a *Activities) open(ctx context.Context, s Stage) (*store.Store, rl.Config
 		return nil, rl.Config{}, err
 	}
 	cfg, err := cached(ctx, a, &a.configs, s.Config.SHA256, func() (rl.Config, error) {
-		return store.GetJSON[rl.Config](ctx, st, s.Config)
+		return st.ConfigAt(ctx, s.Config)
 	})
 	return st, cfg, err
 }

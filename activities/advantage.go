@@ -64,6 +64,13 @@ func (a *Activities) computeAdvantages(ctx context.Context, in ComputeAdvantages
 		return out, err
 	}
 	ledger.Update = in.Update
+	for _, judged := range scores {
+		ledger.Judge.Add(judged.Spent)
+		for _, note := range judged.Notes {
+			ledger.Notes = append(ledger.Notes, rl.Note{Task: judged.Task, Text: note})
+		}
+	}
+	ledger.USD = ledger.Judge.USD
 	out = ComputeAdvantagesOut{Sequences: len(batch.Samples), TrainedTokens: batch.TrainedTokens(), Versions: batch.Versions, LeftOut: ledger.LeftOut, Stats: stats}
 	for _, s := range batch.Samples {
 		out.Tokens += len(s.Tokens)

@@ -20,6 +20,7 @@ var retryable = map[rl.Kind]bool{
 	rl.Conflict:    false,
 	rl.NotFound:    false,
 	rl.Corrupt:     false,
+	rl.Exhausted:   false,
 }
 
 // maxMessage bounds what an error may put into history, in bytes.

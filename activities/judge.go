@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/longhaul-rl/longhaul/reward"
+	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
 )
@@ -22,7 +22,7 @@ type JudgeGroupOut struct {
 }
 
 // JudgeGroup scores all trajectories of a group together and records the scores once: a group whose scores are
-// recorded is never judged, and never paid for, again.
+// recorded is never judged, and never paid for, again. Nor is a question to a judge whose answer is recorded.
 func (a *Activities) JudgeGroup(ctx context.Context, in JudgeGroupIn) (JudgeGroupOut, error) {
 	defer beat(ctx)()
 	work, cancel := finishing(ctx)
@@ -70,15 +70,12 @@ func (a *Activities) judge(ctx context.Context, st *store.Store, s Stage, cfg rl
 	if err != nil {
 		return rl.Scores{}, err
 	}
-	score, err := reward.Get(cfg.Reward.Use)
+	world, err := envs.Get(cfg.Env.Use)
 	if err != nil {
 		return rl.Scores{}, err
 	}
-	scores, err := score(ctx, group)
-	if err == nil && len(scores) != cfg.Group.Size {
-		err = rl.Errorf(rl.Invalid, "reward "+cfg.Reward.Use, "%d scores for %d members of %s", len(scores), cfg.Group.Size, task.ID)
-	}
-	return rl.Scores{Schema: rl.ScoresSchema, Task: task.ID, Reward: cfg.Reward.Use, Scores: scores}, err
+	world.Brief(&group)
+	return a.Score(ctx, st, s.Run, s.Update, cfg.Reward, cfg.Sampling.Seed, group)
 }
 
 // readGroup reads the group's trajectories and recorded failures. A member with neither, or with a trajectory that was

@@ -29,14 +29,9 @@ func (a *Activities) policy(ctx context.Context, s Stage, st *store.Store, cfg r
 		if o.Concurrency == 0 {
 			o.Concurrency = openaiConcurrency
 		}
-		if name := cfg.Policy.APIKeyEnv; name != "" {
-			if a.Getenv != nil {
-				o.APIKey = a.Getenv(name)
-			}
-			if o.APIKey == "" {
-				// Another worker may have it, and this one may be started again with it.
-				return nil, rl.Errorf(rl.Unavailable, "policy.api_key_env", "the environment variable %s is not set where this worker runs", name)
-			}
+		var err error
+		if o.APIKey, err = a.key("policy.api_key_env", cfg.Policy.APIKeyEnv); err != nil {
+			return nil, err
 		}
 		return policy.New(o), nil
 	})

@@ -13,6 +13,7 @@ func init() {
 	Register(World{
 		Name: "orders", New: func() Env { return &orders{} }, Task: ordersTask,
 		Facts: func(t rl.Task) []string { return orderOf(t.Split, t.Index).facts() }, Reference: ordersReference, Demonstrate: ordersDemonstration,
+		Rubric: func(rl.Task) string { return ordersRubric },
 	})
 }
 

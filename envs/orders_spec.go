@@ -23,6 +23,8 @@ When you are done, call answer with the place; that ends the work.`,
 	NoCall: "bad call",
 }
 
+const ordersRubric = `An attempt is good when its answer names the place where the order is: where the box stands that holds all the others. Of a fragile order, the last box, the one that stands at the place, must have been inspected before the answer; an attempt that did not inspect it is as bad as one with a wrong answer. An attempt without an answer is bad. What else an attempt did, and how long it took, does not matter.`
+
 const boxWords = `The name of the box, a letter and a digit such as "C7".`
 
 // ordersTool is a tool with one string argument. Every call counts for how busy the desk is next, so none is pure.

@@ -21,6 +21,9 @@ type World struct {
 	// Reference is a player that earns full reward on a task. It sees the messages of the episode, as a policy
 	// would, and returns the next action; it proves that the task can be solved and that the scorer knows.
 	Reference func(task rl.Task) func([]rl.Message) rl.Message
+	// Rubric says what makes an attempt at a task good, to a judge that compares attempts. It may say what the agent is not
+	// told. Nil: the task's own words are all there is to say.
+	Rubric func(task rl.Task) string
 	// Demonstrate makes a conversation on a warm-up task to imitate. Nil: the world has no warm-up.
 	Demonstrate func(seed uint64) rl.Demonstration
 }
@@ -31,6 +34,16 @@ func (w World) Splits() []rl.Split {
 		return []rl.Split{rl.Train, rl.Eval}
 	}
 	return []rl.Split{rl.Train, rl.Eval, rl.WarmUp}
+}
+
+// Brief gives a group what a judge should know of the world: the agent's tools, and the task's rubric.
+func (w World) Brief(g *rl.Group) {
+	for _, t := range w.New().Spec().Tools {
+		g.Tools = append(g.Tools, t.Tool)
+	}
+	if w.Rubric != nil {
+		g.Rubric = w.Rubric(g.Task)
+	}
 }
 
 var worlds = map[string]World{}

@@ -104,12 +104,19 @@ func (j *Client) Ask(ctx context.Context, key string, q Question) (Reply, error)
 	return out, nil
 }
 
-// Ready asks the server for its list of models, which costs nothing. Errors as Ask.
-func (j *Client) Ready(ctx context.Context) error {
-	if _, err := j.api.ListModels(ctx); err != nil {
-		return j.server.Failure(err)
+// Models asks the server which models it has, which costs nothing. There is at least one. Errors as Ask.
+func (j *Client) Models(ctx context.Context) (names []string, err error) {
+	list, err := j.api.ListModels(ctx)
+	if err != nil {
+		return nil, j.server.Failure(err)
 	}
-	return nil
+	for _, m := range list.Models {
+		names = append(names, m.ID)
+	}
+	if len(names) == 0 {
+		return nil, rl.Errorf(rl.NotFound, j.server.At, "it lists no models")
+	}
+	return names, nil
 }
 
 // refusesSchema knows a server that does not take response_format: vLLM's, llama.cpp's and OpenAI's older models' words name it.

@@ -74,6 +74,8 @@ type Ledger struct {
 	LeftOut map[LeftOut]int `json:"left_out"`
 	Tokens  int             `json:"tokens"` // sampled tokens of all trajectories
 	USD     float64         `json:"usd"`    // what judging cost
+	Judge   Spent           `json:"judge,omitzero"`
+	Notes   []Note          `json:"notes,omitempty"` // how groups were judged, where that is out of the ordinary
 	// Truncated counts the episodes that were cut off; they are among the others.
 	Truncated int    `json:"truncated"`
 	Balanced  bool   `json:"balanced"` // the sums agree
@@ -82,6 +84,12 @@ type Ledger struct {
 
 // LedgerSchema is the version of the Ledger JSON form.
 const LedgerSchema = "longhaul/ledger/1"
+
+// Note is what is to be said of the judgement of a task's group.
+type Note struct {
+	Task TaskID `json:"task"`
+	Text string `json:"text"`
+}
 
 // Slot is one rollout's line on the ledger.
 type Slot struct {

@@ -16,6 +16,7 @@ const (
 	Conflict    Kind = "conflict"    // it exists and differs, or another process holds it
 	NotFound    Kind = "not_found"   // no such thing
 	Corrupt     Kind = "corrupt"     // stored bytes are not what was stored
+	Exhausted   Kind = "exhausted"   // a limit that a person has set is reached; a person may raise it
 )
 
 // Error is a failure at a named boundary. A failure the model caused is not an Error but an observation.

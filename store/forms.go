@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -12,6 +13,8 @@ var forms = []struct {
 	check   func(v *verification, key string, body []byte) error
 }{
 	{"config.json", configForm},
+	{"configs/*.json", configForm},
+	{"changes/*.json", changeForm},
 	{Latest, pointerForm},
 	{Best, pointerForm},
 	{"ckpt/*.json", manifestForm},
@@ -22,6 +25,9 @@ var forms = []struct {
 	{"updates/*/groups/*/episodes/*/replays/*/replay.json", replayForm},
 	{"evals/*/*/*/trajectory.json.zst", evaluationTrajectoryForm},
 	{"updates/*/groups/*/scores.json", scoresForm},
+	{"updates/*/groups/*/rescored/*.json", scoresForm},
+	{"updates/*/groups/*/judge/*.json", jsonForm},
+	{"spend.json", spendForm},
 	{"updates/*/batch.safetensors", batchForm},
 	{"updates/*/ledger.json", ledgerForm},
 	{"updates/*/summary.json", summaryForm},
@@ -37,6 +43,29 @@ func configForm(v *verification, key string, body []byte) error {
 	if err == nil && c.Name != v.run {
 		err = rl.Errorf(rl.Corrupt, at(key), "it is the configuration of %q", c.Name)
 	}
+	return err
+}
+
+func changeForm(v *verification, key string, body []byte) error {
+	c, err := decode[rl.Change](key, body)
+	if err != nil {
+		return err
+	}
+	v.refer(key, &c.Config)
+	return checkSchema(key, c.Schema, rl.ChangeSchema)
+}
+
+func spendForm(_ *verification, key string, body []byte) error {
+	s, err := decode[rl.Spend](key, body)
+	if err != nil {
+		return err
+	}
+	return checkSchema(key, s.Schema, rl.SpendSchema)
+}
+
+// jsonForm is of records whose content is somebody else's.
+func jsonForm(_ *verification, key string, body []byte) error {
+	_, err := decode[json.RawMessage](key, body)
 	return err
 }
 
@@ -108,7 +137,7 @@ func scoresForm(_ *verification, key string, body []byte) error {
 	if err != nil {
 		return err
 	}
-	if own := ScoresKey("", 0, s.Task); !strings.HasSuffix(key, own[strings.Index(own, "/groups/"):]) {
+	if own := GroupPrefix("", 0, s.Task); !strings.Contains(key, own[strings.Index(own, "/groups/"):]) {
 		return rl.Errorf(rl.Corrupt, at(key), "it is the scores of task %q", s.Task)
 	}
 	return checkSchema(key, s.Schema, rl.ScoresSchema)

@@ -94,7 +94,7 @@ func (g *gc) look(ctx context.Context) (*view, error) {
 // lookAt reads one run's part.
 func (g *gc) lookAt(ctx context.Context, id rl.RunID, need func(key, who string), expired func(key string)) (*heldRun, error) {
 	r := &heldRun{id: id, manifests: map[rl.UpdateNumber]manifest{}, retired: map[rl.UpdateNumber]bool{}, success: map[rl.UpdateNumber]float64{}}
-	_, cfg, err := FindJSON[rl.Config](ctx, g.store, ConfigKey(id))
+	_, cfg, err := g.store.Config(ctx, id)
 	if err == nil {
 		r.config = &cfg
 	} else if !damaged(err) {

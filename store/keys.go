@@ -82,6 +82,19 @@ func LedgerKey(run rl.RunID, n rl.UpdateNumber) string { return UpdatePrefix(run
 // SummaryKey is an update's line for people.
 func SummaryKey(run rl.RunID, n rl.UpdateNumber) string { return UpdatePrefix(run, n) + "summary.json" }
 
+// JudgeReplyKey is what a judge answered to a question about a group; question is the sha256 of its canonical JSON.
+func JudgeReplyKey(run rl.RunID, n rl.UpdateNumber, task rl.TaskID, question string) string {
+	return fmt.Sprintf("%sjudge/%s.json", GroupPrefix(run, n, task), question)
+}
+
+// RescoredKey is the scores that another reward gave a group, by the sha256 of that reward's configuration.
+func RescoredKey(run rl.RunID, n rl.UpdateNumber, task rl.TaskID, reward string) string {
+	return fmt.Sprintf("%srescored/%s.json", GroupPrefix(run, n, task), reward)
+}
+
+// SpendKey is what a run has spent on its judge.
+func SpendKey(run rl.RunID) string { return RunPrefix(run) + "spend.json" }
+
 // CheckpointPrefix is where a run's manifests lie.
 func CheckpointPrefix(run rl.RunID) string { return RunPrefix(run) + "ckpt/" }
 

@@ -39,6 +39,43 @@ func FindJSON[T any](ctx context.Context, s *Store, key string) (rl.Ref, T, erro
 	return ref, v, err
 }
 
+// ChangeJSON replaces the record at key by what change makes of it, by compare-and-swap: change is called again when somebody
+// else was faster. A record that does not exist or is damaged is the zero value. Errors: change's own, else as PutJSON, and
+// Unavailable when others are faster again and again.
+func ChangeJSON[T any](ctx context.Context, s *Store, key string, change func(T) (T, error)) (T, error) {
+	for range contended {
+		var now T
+		unmoved := onlyNew
+		body, etag, err := s.get(ctx, key)
+		switch rl.KindOf(err) {
+		case "":
+			unmoved = ifMatch(etag)
+			now, _ = decode[T](key, body)
+		case rl.Corrupt:
+			unmoved = ifMatch(etag)
+		case rl.NotFound:
+		default:
+			return now, err
+		}
+		next, err := change(now)
+		if err != nil {
+			return now, err
+		}
+		mine, err := encode(key, next)
+		if err != nil {
+			return now, err
+		}
+		if bytes.Equal(mine, body) {
+			return next, nil
+		}
+		if err := s.put(ctx, RefOf(key, mine), mine, unmoved); rl.KindOf(err) != rl.Conflict {
+			return next, err
+		}
+	}
+	var none T
+	return none, rl.Errorf(rl.Unavailable, at(key), "it changed under each of %d writes", contended)
+}
+
 // GetJSON reads the record that ref refers to. Errors: NotFound, Corrupt, else as Store.Get.
 func GetJSON[T any](ctx context.Context, s *Store, ref rl.Ref) (T, error) {
 	body, err := s.GetRef(ctx, ref)

@@ -2,7 +2,6 @@ package workers
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -25,7 +24,7 @@ func Launch(ctx context.Context, c client.Client, st *store.Store, uri string, c
 	if err != nil {
 		return nil, err
 	}
-	ref, err := recordConfig(ctx, st, cfg)
+	ref, cfg, err := recordConfig(ctx, st, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +81,9 @@ func lacking(err error) bool {
 	return k == rl.NotFound || k == rl.Corrupt
 }
 
-// recordConfig writes the run's configuration once, and compares it with what is recorded.
-func recordConfig(ctx context.Context, st *store.Store, cfg rl.Config) (rl.Ref, error) {
+// recordConfig writes the run's configuration once, and compares it with what is recorded: the one that the run was started with,
+// or what it was changed to since, which is what the run goes on with.
+func recordConfig(ctx context.Context, st *store.Store, cfg rl.Config) (rl.Ref, rl.Config, error) {
 	key := store.ConfigKey(cfg.Name)
 	cfg.Store = "" // where a run lies is not part of what it is
 	from, base := cfg.From, ""
@@ -93,48 +93,29 @@ func recordConfig(ctx context.Context, st *store.Store, cfg rl.Config) (rl.Ref, 
 			cfg.From, base, err = resolve(ctx, st, cfg)
 		}
 		if err != nil {
-			return rl.Ref{}, err
+			return rl.Ref{}, cfg, err
 		}
 	}
 	ref, _, err := store.PutJSON(ctx, st, key, cfg)
 	if err != nil {
-		return rl.Ref{}, err
+		return rl.Ref{}, cfg, err
 	}
-	was, err := recordedConfig(ctx, st, ref)
+	was, err := st.ConfigAt(ctx, ref)
 	if err != nil {
-		return rl.Ref{}, err
+		return rl.Ref{}, cfg, err
 	}
 	if s, err := rl.ParseStart(from); err == nil && s.Meets(was.From) {
 		cfg.From = was.From // it was resolved once, when the run was first launched
 	}
-	if diff := config.Diff(cfg, was); len(diff) > 0 {
-		return rl.Ref{}, rl.Errorf(rl.Conflict, "run "+string(cfg.Name), "it exists with another configuration:\n  %s", strings.Join(diff, "\n  "))
+	now, changed, err := st.Config(ctx, cfg.Name)
+	if err != nil {
+		return rl.Ref{}, cfg, err
+	}
+	if diff := config.Diff(cfg, was); len(diff) > 0 && (now == ref || len(config.Diff(cfg, changed)) > 0) {
+		return rl.Ref{}, cfg, rl.Errorf(rl.Conflict, "run "+string(cfg.Name), "it exists with another configuration:\n  %s", strings.Join(diff, "\n  "))
 	}
 	if base != "" { // from now on gc keeps it for the run
 		err = st.Referred(ctx, key, base)
 	}
-	return ref, err
-}
-
-// recordedConfig is a run's configuration as it is recorded. An option that it lacks is newer than the run: it has its
-// default, so that a run of an older version can go on.
-func recordedConfig(ctx context.Context, st *store.Store, ref rl.Ref) (cfg rl.Config, err error) {
-	body, err := st.GetRef(ctx, ref)
-	if err != nil {
-		return cfg, err
-	}
-	var env struct {
-		Env struct {
-			Use string `json:"use"`
-		} `json:"env"`
-	}
-	if err = json.Unmarshal(body, &env); err == nil {
-		if cfg, err = config.Default(env.Env.Use); err == nil {
-			err = json.Unmarshal(body, &cfg)
-		}
-	}
-	if err != nil {
-		return cfg, rl.Errorf(rl.Corrupt, "store "+ref.Key, "%w", err)
-	}
-	return cfg, nil
+	return now, changed, err
 }

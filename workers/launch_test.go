@@ -75,11 +75,11 @@ func TestConfigOfAnOlderVersion(t *testing.T) {
 	if err != nil || bytes.Contains(body, []byte("resample")) {
 		t.Fatal(err)
 	}
-	if ref, err := recordConfig(t.Context(), st, cfg); err != nil || ref != was {
+	if ref, _, err := recordConfig(t.Context(), st, cfg); err != nil || ref != was {
 		t.Fatalf("%v %v", ref, err)
 	}
 	cfg.Group.Resample = 3
-	if _, err := recordConfig(t.Context(), st, cfg); rl.KindOf(err) != rl.Conflict || !strings.Contains(err.Error(), "group.resample") {
+	if _, _, err := recordConfig(t.Context(), st, cfg); rl.KindOf(err) != rl.Conflict || !strings.Contains(err.Error(), "group.resample") {
 		t.Fatal(err)
 	}
 }

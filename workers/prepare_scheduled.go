@@ -40,7 +40,7 @@ func (s scheduled) prepared(ctx context.Context, in workflows.PrepareIn) (p work
 	cfg := *what.Run
 	cfg.Name = rl.ScheduledRun(cfg.Name, in.Due)
 	p.Run = cfg.Name
-	if p.Config, err = recordConfig(ctx, st, cfg); err != nil {
+	if p.Config, cfg, err = recordConfig(ctx, st, cfg); err != nil {
 		return p, err
 	}
 	plan := workflows.PlanOf(cfg)
@@ -53,7 +53,7 @@ func (s scheduled) evaluation(ctx context.Context, st *store.Store, name string,
 	if p.Run, p.Update, err = evaluatedVersion(ctx, st, name); err != nil {
 		return err
 	}
-	ref, cfg, err := store.FindJSON[rl.Config](ctx, st, store.ConfigKey(p.Run))
+	ref, cfg, err := st.Config(ctx, p.Run)
 	p.Config, p.Evaluation, p.EpisodeTimeout = ref, workflows.EvaluationKey(cfg), time.Duration(cfg.Env.EpisodeTimeout)
 	return err
 }

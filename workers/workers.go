@@ -116,6 +116,7 @@ func register(w worker.Worker, queue string, a *activities.Activities) {
 		w.RegisterWorkflow(workflows.Replay)
 		w.RegisterActivity(a.SampleGroup)
 		w.RegisterActivity(a.ComputeAdvantages)
+		w.RegisterActivity(a.Change)
 		w.RegisterActivity(a.Checkpoint)
 		w.RegisterActivity(a.Publish)
 		w.RegisterActivity(a.Restore)

@@ -2,11 +2,13 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/longhaul-rl/longhaul/activities"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -16,7 +18,18 @@ const (
 	Pause  = "pause"
 	Resume = "resume"
 	Cancel = "cancel"
+	Set    = "set"
 )
+
+// Setting is a change of the run's configuration that a person wants: what it becomes, which is recorded, and the plan that
+// follows from it.
+type Setting struct {
+	Command
+	Text   string `json:"text"` // "reward.max_usd: 20 -> 30"
+	Config rl.Ref `json:"config"`
+	From   rl.Ref `json:"from"` // the configuration that it changes
+	Plan   Plan   `json:"plan"`
+}
 
 // Command says who asks, and why.
 type Command struct {
@@ -51,6 +64,7 @@ type steering struct {
 	ended  bool                // it was called for the work under way
 	stands RunState            // what the run has come to
 	doing  string              // the stage under way, in words; empty between updates
+	set    []Setting           // changes that have not taken effect
 }
 
 // steered sets the handlers of commands. They must be there before the first wait.
@@ -69,6 +83,56 @@ func (t *train) steered(ctx workflow.Context) error {
 		if err := workflow.SetUpdateHandlerWithOptions(ctx, c.name, handle, workflow.UpdateHandlerOptions{Validator: check}); err != nil {
 			return err
 		}
+	}
+	return t.settable(ctx)
+}
+
+// settable sets the handler of changes. A change takes effect at the next safe point: before the next update, or, where the run is
+// paused, at once.
+func (t *train) settable(ctx workflow.Context) error {
+	handle := func(ctx workflow.Context, s Setting) (Standing, error) {
+		t.set = append(t.set, s)
+		t.tell(ctx, "set", fmt.Sprintf("%s by %s: %s", s.Text, s.By, s.Why))
+		err := workflow.Await(ctx, func() bool {
+			return !slices.ContainsFunc(t.set, func(o Setting) bool { return o.Config == s.Config }) || t.stands.Over()
+		})
+		return Standing{t.stands, t.point()}, err
+	}
+	check := func(s Setting) error {
+		if err := t.accepts(Set, s.Command); err != nil {
+			return err
+		}
+		newest := t.in.Config
+		if n := len(t.set); n > 0 {
+			newest = t.set[n-1].Config
+		}
+		switch {
+		case s.Why == "":
+			return temporal.NewApplicationError("set: it does not say why", string(rl.Invalid))
+		case len(s.Text) > maxWords:
+			return temporal.NewApplicationError(fmt.Sprintf("set: the change is longer than %d bytes", maxWords), string(rl.Invalid))
+		case s.Config == newest: // the same command again
+			return nil
+		case s.From != newest:
+			return temporal.NewApplicationError("set: somebody else has changed the run meanwhile; look, and set again", string(rl.Conflict))
+		}
+		return nil
+	}
+	return workflow.SetUpdateHandlerWithOptions(ctx, Set, handle, workflow.UpdateHandlerOptions{Validator: check})
+}
+
+// settle lets the changes that were asked for take effect, and records them.
+func (t *train) settle(ctx workflow.Context) error {
+	for len(t.set) > 0 {
+		s := t.set[0]
+		change := rl.Change{Schema: rl.ChangeSchema, Time: workflow.Now(ctx).UTC(), Update: t.Next, By: s.By, Why: s.Why, Text: s.Text, Config: s.Config}
+		if s.Config != t.in.Config {
+			if err := workflow.ExecuteActivity(noBeat(ctx), stages.Change, activities.ChangeIn{Stage: t.at(t.Next), Change: change}).Get(ctx, nil); err != nil {
+				return err
+			}
+			t.in.Config, t.in.Plan = s.Config, s.Plan
+		}
+		t.set = t.set[1:]
 	}
 	return nil
 }
@@ -125,8 +189,13 @@ func (t *train) hold(ctx workflow.Context) (over bool, err error) {
 			return false, err
 		}
 		t.stands = Paused
-		if err := workflow.Await(ctx, func() bool { return t.wanted != Paused }); err != nil {
-			return false, err
+		for t.wanted == Paused {
+			if err := workflow.Await(ctx, func() bool { return t.wanted != Paused || len(t.set) > 0 }); err != nil {
+				return false, err
+			}
+			if err := t.settle(ctx); err != nil {
+				return false, err
+			}
 		}
 		if err := workflow.UpsertMemo(ctx, map[string]any{WaitingMemo: WaitingFor{}}); err != nil {
 			return false, err

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -91,6 +92,9 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 		} else if over {
 			return t.end(ctx, Cancelled)
 		}
+		if err := t.settle(ctx); err != nil {
+			return TrainOut{}, err
+		}
 		t.mark(ctx, Running)
 		switch err := t.step(ctx); {
 		case t.halted(err):
@@ -99,6 +103,9 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 			if err := t.fallBack(ctx, err); err != nil {
 				return TrainOut{}, err
 			}
+			continue
+		case activities.KindOf(err) == rl.Exhausted:
+			t.want(ctx, Paused, Command{By: byItself, Why: wordsOf(err)})
 			continue
 		case err != nil:
 			return TrainOut{}, err
@@ -113,12 +120,20 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 		}
 		info := workflow.GetInfo(ctx)
 		long := info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() > historyLimit
-		if long && t.wanted == Running && workflow.AllHandlersFinished(ctx) {
+		if long && t.wanted == Running && len(t.set) == 0 && workflow.AllHandlersFinished(ctx) {
 			t.in.State = &t.State
 			return TrainOut{}, workflow.NewContinueAsNewError(ctx, Train, t.in)
 		}
 	}
 	return t.end(ctx, Done)
+}
+
+// wordsOf are a stage's own words about its failure.
+func wordsOf(err error) string {
+	if e, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return e.Message()
+	}
+	return err.Error()
 }
 
 // emptyInARow is how many updates may follow one another without anything to train on before the run is paused.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/longhaul-rl/longhaul/config"
+	"github.com/longhaul-rl/longhaul/reward"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -19,6 +20,7 @@ type demoFlags struct {
 	seed    *uint64
 	updates *int
 	reward  *string
+	judge   *string // URL of its server
 }
 
 func (a *app) demoCommand() *cobra.Command {
@@ -32,15 +34,16 @@ func (a *app) demoCommand() *cobra.Command {
 			"after. Interrupt or kill it at any moment and run it again: it goes on where it was.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			given := cmd.Flags().Changed
-			if given("judge-url") {
-				return usagef("--judge-url: there is no judge in this version; leave the flag out, --reward exact needs none")
-			}
 			for name, set := range map[string]func(){
 				"seed": func() { f.seed = &seed }, "updates": func() { f.updates = &updates }, "reward": func() { f.reward = &reward },
+				"judge-url": func() { f.judge = &judge },
 			} {
 				if given(name) {
 					set()
 				}
+			}
+			if f.judge != nil && reward != "judge" {
+				return usagef("--judge-url is the server of --reward judge; give both")
 			}
 			return a.demo(cmd.Context(), f)
 		},
@@ -48,13 +51,13 @@ func (a *app) demoCommand() *cobra.Command {
 	c.Flags().BoolVar(&f.fresh, "fresh", false, "forget an earlier demo and start over")
 	c.Flags().Uint64Var(&seed, "seed", 0, "the run's seed (default: that of longhaul init)")
 	c.Flags().IntVar(&updates, "updates", 0, "updates to make; 0 evaluates the warm-up alone (default 40)")
-	c.Flags().StringVar(&reward, "reward", "", "what scores a trajectory (default exact)")
-	c.Flags().StringVar(&judge, "judge-url", "", "server of a judge; there is no judge in this version")
+	c.Flags().StringVar(&reward, "reward", "", "exact: the desk's own score; judge: an LLM compares the tries of a task (default exact)")
+	c.Flags().StringVar(&judge, "judge-url", "", "with --reward judge: base URL of an OpenAI-compatible server, with /v1; its key: "+judgeKeyEnv)
 	return c
 }
 
 func (a *app) demo(ctx context.Context, flags demoFlags) error {
-	cfg, err := demoConfig(flags)
+	cfg, err := a.demoConfig(ctx, flags)
 	if err != nil {
 		return err
 	}
@@ -70,7 +73,10 @@ func (a *app) demo(ctx context.Context, flags demoFlags) error {
 	return err
 }
 
-func demoConfig(flags demoFlags) (rl.Config, error) {
+// judgeKeyEnv is where the demo looks for the judge's key.
+const judgeKeyEnv = "LONGHAUL_JUDGE_API_KEY"
+
+func (a *app) demoConfig(ctx context.Context, flags demoFlags) (rl.Config, error) {
 	cfg, err := config.Default("orders")
 	if err != nil {
 		return cfg, err
@@ -85,7 +91,26 @@ func demoConfig(flags demoFlags) (rl.Config, error) {
 	if flags.reward != nil {
 		cfg.Reward.Use = *flags.reward
 	}
+	if flags.judge != nil {
+		if err := a.demoJudge(ctx, &cfg, *flags.judge); err != nil {
+			return cfg, err
+		}
+	}
 	return config.Parse("the demo's settings", config.Commented(cfg), registered())
+}
+
+// demoJudge asks the judge at a URL, with the first model that its server has.
+func (a *app) demoJudge(ctx context.Context, cfg *rl.Config, url string) error {
+	cfg.Reward.URL, cfg.Reward.Concurrency = url, 1
+	if a.getenv(judgeKeyEnv) != "" {
+		cfg.Reward.APIKeyEnv = judgeKeyEnv
+	}
+	models, err := reward.NewClient(cfg.Reward, a.getenv(judgeKeyEnv), nil).Models(ctx)
+	if err != nil {
+		return err
+	}
+	cfg.Reward.Model, cfg.Reward.Concurrency = models[0], 0
+	return nil
 }
 
 // introduce says what will be done, and why.

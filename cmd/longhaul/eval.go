@@ -50,7 +50,7 @@ func (a *app) evaluate(ctx context.Context, c *conn, name, file string) (rl.Eval
 	if err != nil {
 		return rl.Evaluation{}, err
 	}
-	ref, cfg, err := store.FindJSON[rl.Config](ctx, c.Store, store.ConfigKey(run))
+	ref, cfg, err := c.Store.Config(ctx, run)
 	if err != nil {
 		return rl.Evaluation{}, err
 	}

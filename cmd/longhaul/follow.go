@@ -79,7 +79,7 @@ func (o observer) status(ctx context.Context) (s runStatus, err error) {
 	if err != nil {
 		return s, err
 	}
-	_, cfg, err := store.FindJSON[rl.Config](ctx, o.store, store.ConfigKey(o.run))
+	_, cfg, err := o.store.Config(ctx, o.run)
 	if err != nil {
 		return s, err
 	}

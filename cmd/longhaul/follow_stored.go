@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/longhaul-rl/longhaul/rl"
-	"github.com/longhaul-rl/longhaul/store"
 	"github.com/longhaul-rl/longhaul/workflows"
 )
 
@@ -15,7 +13,7 @@ const stopped = workflows.RunState("stopped")
 
 // stored is where a run stands by what is stored of it alone.
 func (o observer) stored(ctx context.Context, s runStatus) (runStatus, error) {
-	_, cfg, err := store.FindJSON[rl.Config](ctx, o.store, store.ConfigKey(o.run))
+	_, cfg, err := o.store.Config(ctx, o.run)
 	if err != nil {
 		return s, noRun(o.run, err)
 	}

@@ -77,17 +77,17 @@ func TestForget(t *testing.T) {
 }
 
 func TestDemoSettings(t *testing.T) {
-	usual, err := demoConfig(demoFlags{})
+	usual, err := new(app).demoConfig(t.Context(), demoFlags{})
 	if err != nil || usual.Sampling.Seed != 1 || usual.Updates != 40 || usual.Name != demoRun {
 		t.Errorf("%+v, %v", usual, err)
 	}
 	zero, none := uint64(0), 0
-	asked, err := demoConfig(demoFlags{seed: &zero, updates: &none})
+	asked, err := new(app).demoConfig(t.Context(), demoFlags{seed: &zero, updates: &none})
 	if err != nil || asked.Sampling.Seed != 0 || asked.Updates != 0 {
 		t.Errorf("seed %d, updates %d, %v; want 0 and 0", asked.Sampling.Seed, asked.Updates, err)
 	}
 	empty := ""
-	if _, err := demoConfig(demoFlags{reward: &empty}); exitCode(t.Context(), err) != exitUsage {
+	if _, err := new(app).demoConfig(t.Context(), demoFlags{reward: &empty}); exitCode(t.Context(), err) != exitUsage {
 		t.Errorf("--reward '': %v", err)
 	}
 }

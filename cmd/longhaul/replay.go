@@ -85,7 +85,7 @@ func (a *app) replay(ctx context.Context, c *conn, name string, o replayOptions)
 	if o.failed != (at.depth == 0) || at.version != "" || at.pointer != "" || !o.failed && at.depth != 3 {
 		return usagef("%q: name one rollout, RUN/UPDATE/TASK/MEMBER, or a run with --failed", name)
 	}
-	ref, cfg, err := store.FindJSON[rl.Config](ctx, c.Store, store.ConfigKey(at.run))
+	ref, cfg, err := c.Store.Config(ctx, at.run)
 	if err != nil {
 		return noRun(at.run, err)
 	}

@@ -85,7 +85,7 @@ func (a *app) runs(ctx context.Context, c *conn) error {
 
 func describeRun(ctx context.Context, c *conn, id rl.RunID) (l runLine, err error) {
 	l = runLine{Run: id, State: string(stopped)}
-	_, cfg, err := store.FindJSON[rl.Config](ctx, c.Store, store.ConfigKey(id))
+	_, cfg, err := c.Store.Config(ctx, id)
 	if k := rl.KindOf(err); k == rl.NotFound || k == rl.Corrupt {
 		l.State = "damaged: no config" // verify says more
 		return l, nil

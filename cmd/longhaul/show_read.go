@@ -21,7 +21,7 @@ func (v viewer) readMembers(ctx context.Context, at address) (g shownGroup, err 
 	if g, err = v.readGroup(ctx, at, task); err != nil {
 		return g, err
 	}
-	_, cfg, err := store.FindJSON[rl.Config](ctx, v.store, store.ConfigKey(at.run))
+	_, cfg, err := v.store.Config(ctx, at.run)
 	if err != nil {
 		return g, noRun(at.run, err)
 	}

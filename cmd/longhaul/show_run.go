@@ -134,7 +134,7 @@ func done(all []rl.UpdateSummary) int {
 
 func (v viewer) readRun(ctx context.Context, id rl.RunID) (s shownRun, err error) {
 	s = shownRun{Run: id, Updates: []rl.UpdateSummary{}, Evaluations: []rl.Evaluation{}}
-	if _, s.Config, err = store.FindJSON[rl.Config](ctx, v.store, store.ConfigKey(id)); err != nil {
+	if _, s.Config, err = v.store.Config(ctx, id); err != nil {
 		return s, noRun(id, err)
 	}
 	numbers, err := updatesDone(ctx, v.store, id)

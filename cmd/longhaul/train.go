@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,7 +50,14 @@ func readConfig(file string) (rl.Config, error) {
 	if err != nil {
 		return rl.Config{}, rl.Errorf(rl.Invalid, file, "%w", err)
 	}
-	return config.Parse(file, src, registered())
+	cfg, err := config.Parse(file, src, registered())
+	if err == nil && strings.HasPrefix(cfg.Reward.Rubric, "@") {
+		cfg.Reward.Rubric, err = fromFile(cfg.Reward.Rubric, filepath.Dir(file))
+	}
+	if err == nil {
+		err = config.Check(cfg, registered())
+	}
+	return cfg, err
 }
 
 // detach starts the run where others work on it.

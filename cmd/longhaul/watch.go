@@ -54,7 +54,7 @@ type follower struct {
 const pollEvery = 400 * time.Millisecond
 
 func (a *app) follower(ctx context.Context, c *conn, run rl.RunID) (*follower, error) {
-	_, cfg, err := store.FindJSON[rl.Config](ctx, c.Store, store.ConfigKey(run))
+	_, cfg, err := c.Store.Config(ctx, run)
 	if rl.KindOf(err) == rl.NotFound {
 		return nil, rl.Errorf(rl.NotFound, "run "+string(run), "no such run; `longhaul runs` lists them")
 	}

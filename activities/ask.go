@@ -1,0 +1,119 @@
+package activities
+
+import (
+	"context"
+	"errors"
+
+	"github.com/longhaul-rl/longhaul/endpoint"
+	"github.com/longhaul-rl/longhaul/reward"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+// asking is how a group's judge is asked: what has been answered is served from the record, for ever; a call that is to be made
+// is first entered into the run's spending, within its limits; its answer is recorded before it counts.
+//
+// A call whose answer is lost, because this process died or the judge did not answer in time, is sent again under the same
+// key. It stays among the open calls until it is answered, so that the next attempt knows that it may be paid already.
+type asking struct {
+	store  *store.Store
+	client *reward.Client
+	config rl.RewardConfig
+	run    rl.RunID
+	update rl.UpdateNumber
+	task   rl.TaskID
+}
+
+func (a asking) ask(ctx context.Context, q reward.Question) (reward.Reply, error) {
+	question := store.SHA256(rl.CanonicalJSON(q))
+	key := store.JudgeReplyKey(a.run, a.update, a.task, question)
+	_, reply, ok, err := recorded[reward.Reply](ctx, a.store, key)
+	if err != nil {
+		return reply, err
+	}
+	if !ok {
+		if err := a.reserve(ctx, question, a.client.Most(q)); err != nil {
+			return reply, err
+		}
+		if reply, err = a.client.Ask(ctx, question, q); err != nil {
+			return reply, a.unanswered(ctx, question, err)
+		}
+		if _, reply, err = store.PutJSON(ctx, a.store, key, reply); err != nil {
+			return reply, err
+		}
+	}
+	return reply, a.settle(ctx, question, reply.Spent)
+}
+
+func (a asking) reserve(ctx context.Context, question string, most float64) error {
+	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), func(s rl.Spend) (rl.Spend, error) {
+		return s.Reserve(question, most, a.config.MaxCalls, a.config.MaxUSD)
+	})
+	return err
+}
+
+func (a asking) settle(ctx context.Context, question string, spent rl.Spent) error {
+	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), func(s rl.Spend) (rl.Spend, error) {
+		return s.Settle(question, spent), nil
+	})
+	return err
+}
+
+// unanswered closes a call that the judge certainly did not answer; one of which that is not known stays open.
+func (a asking) unanswered(ctx context.Context, question string, cause error) error {
+	if ctx.Err() != nil || errors.Is(cause, endpoint.ErrNoReply) {
+		return cause
+	}
+	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), func(s rl.Spend) (rl.Spend, error) {
+		return s.Release(question), nil
+	})
+	return errors.Join(cause, err)
+}
+
+// judgeClient is the client of a run's judge, nil where none takes part.
+func (a *Activities) judgeClient(ctx context.Context, c rl.RewardConfig) (*reward.Client, error) {
+	if !c.Judges() {
+		return nil, nil
+	}
+	return cached(ctx, a, &a.judges, store.SHA256(rl.CanonicalJSON(c)), func() (*reward.Client, error) {
+		key, err := a.key("reward.api_key_env", c.APIKeyEnv)
+		if err != nil {
+			return nil, err
+		}
+		return reward.NewClient(c, key, nil), nil
+	})
+}
+
+// key is the API key in an environment variable that the configuration names under option; empty where it names none.
+func (a *Activities) key(option, variable string) (key string, err error) {
+	if variable == "" {
+		return "", nil
+	}
+	if a.Getenv != nil {
+		key = a.Getenv(variable)
+	}
+	if key == "" { // another worker may have it, and this one may be started again with it
+		return "", rl.Errorf(rl.Unavailable, option, "the environment variable %s is not set where this worker runs", variable)
+	}
+	return key, nil
+}
+
+// Score scores a group as a reward configuration asks for. What a judge is asked and answers is recorded with the group, and its
+// cost with the run, whatever configuration asks.
+func (a *Activities) Score(ctx context.Context, st *store.Store, run rl.RunID, n rl.UpdateNumber, c rl.RewardConfig, seed uint64, g rl.Group) (rl.Scores, error) {
+	client, err := a.judgeClient(ctx, c)
+	if err != nil {
+		return rl.Scores{}, err
+	}
+	as := asking{st, client, c, run, n, g.Task.ID}
+	score, err := reward.New(reward.Parts{Config: c, Seed: seed, Ask: as.ask})
+	if err != nil {
+		return rl.Scores{}, err
+	}
+	scores, err := score(ctx, g)
+	if err == nil && len(scores.Scores) != len(g.Trajectories) {
+		err = rl.Errorf(rl.Invalid, "reward "+c.Use, "%d scores for %d members of %s", len(scores.Scores), len(g.Trajectories), g.Task.ID)
+	}
+	scores.Schema, scores.Task, scores.Reward = rl.ScoresSchema, g.Task.ID, c.Use
+	return scores, err
+}

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/config"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// ConfigVersionKey is a configuration that a run may be changed to, by the sha256 of its JSON.
+func ConfigVersionKey(run rl.RunID, sum string) string {
+	return RunPrefix(run) + "configs/" + sum + ".json"
+}
+
+// ChangePrefix is where the changes of a run's configuration are recorded, in the order of their keys.
+func ChangePrefix(run rl.RunID) string { return RunPrefix(run) + "changes/" }
+
+// ChangeKey is a change that took effect at a time.
+func ChangeKey(run rl.RunID, at time.Time) string {
+	return fmt.Sprintf("%s%020d.json", ChangePrefix(run), at.UnixNano())
+}
+
+// Changes are those of a run's configuration that have taken effect, oldest first. Errors as FindJSON.
+func (s *Store) Changes(ctx context.Context, run rl.RunID) (all []rl.Change, err error) {
+	names, err := s.Names(ctx, ChangePrefix(run))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		_, c, err := FindJSON[rl.Change](ctx, s, ChangePrefix(run)+name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// Config is a run's configuration as it stands: the one it was started with, or the one of its last change. Errors as FindJSON:
+// NotFound when there is no such run.
+func (s *Store) Config(ctx context.Context, run rl.RunID) (ref rl.Ref, cfg rl.Config, err error) {
+	ref, body, err := s.Find(ctx, ConfigKey(run))
+	if err != nil {
+		return ref, cfg, err
+	}
+	names, err := s.Names(ctx, ChangePrefix(run))
+	if err != nil {
+		return ref, cfg, err
+	}
+	if len(names) > 0 {
+		_, last, err := FindJSON[rl.Change](ctx, s, ChangePrefix(run)+names[len(names)-1])
+		if err != nil {
+			return ref, cfg, err
+		}
+		cfg, err = s.ConfigAt(ctx, last.Config)
+		return last.Config, cfg, err
+	}
+	cfg, err = decodeConfig(ref.Key, body)
+	return ref, cfg, err
+}
+
+// ConfigAt is the configuration that ref refers to. An option that it lacks is newer than the run: it has its default, so that a
+// run of an older version can go on. Errors as GetJSON.
+func (s *Store) ConfigAt(ctx context.Context, ref rl.Ref) (rl.Config, error) {
+	body, err := s.GetRef(ctx, ref)
+	if err != nil {
+		return rl.Config{}, err
+	}
+	return decodeConfig(ref.Key, body)
+}
+
+func decodeConfig(key string, body []byte) (cfg rl.Config, err error) {
+	world, err := decode[struct {
+		Env struct {
+			Use string `json:"use"`
+		} `json:"env"`
+	}](key, body)
+	if err == nil {
+		cfg, err = config.Default(world.Env.Use)
+	}
+	if err == nil {
+		err = json.Unmarshal(body, &cfg)
+	}
+	if err != nil {
+		return cfg, rl.Errorf(rl.Corrupt, at(key), "it is not the configuration of a run: %w", err)
+	}
+	return cfg, nil
+}
