@@ -1,7 +1,6 @@
 package advantage
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -10,18 +9,30 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// Estimator maps the scores of one group to one advantage each, in the same order. All scores must be finite.
-//
-// When the group holds no relative information the advantages are exactly 0 and why says so: rl.Singleton for one
-// score, rl.ZeroVariance for scores that differ by no more than Tolerance. Otherwise why is empty.
-type Estimator func(scores []float64) (advantages []float64, why rl.LeftOut)
+// Member is what an estimator knows of a rollout that counts in its group: its score, whose value is finite, and its
+// turns as they were played.
+type Member struct {
+	Score      rl.Score
+	Components []Component // the rewards that the score is the weighted sum of; nil where it is one reward
+	Turns      []rl.Turn
+}
 
-// Tolerance is how far the scores of a group may lie apart (largest minus smallest, relative to the largest
-// magnitude where that is above 1) and still count as alike. Rounding in a scorer is no signal: without the
-// tolerance, scores of .1 and .1+5e-13 would be normalised to advantages near 1.
-const Tolerance = 1e-9
+// Estimate is the advantages of one group.
+type Estimate struct {
+	// Turns holds the advantage of member i at its turn t in Turns[i][t]: that of each token sampled in the turn.
+	// An estimator that knows one advantage a member repeats it.
+	Turns [][]float64
+	// Why is empty, or says that the group holds no relative information: rl.Singleton for one member,
+	// rl.ZeroVariance where nothing distinguishes the members by more than Tolerance. The advantages are then exactly
+	// 0, but for a lone member under singleton: keep, whose advantage is its score.
+	Why rl.LeftOut
+}
 
-// estimators by the name that advantage.use takes.
+// Estimator maps the groups of an update to one estimate each, in the same order. It is pure. Most look at each group
+// by itself; reinforce_pp and gdpo normalise over the whole update.
+type Estimator func(groups [][]Member) []Estimate
+
+// estimators by the name that advantage.use takes; presets.go has names for whole settings.
 var estimators = map[string]func(rl.AdvantageConfig) (Estimator, error){}
 
 func register(name string, make func(rl.AdvantageConfig) (Estimator, error)) {
@@ -31,56 +42,47 @@ func register(name string, make func(rl.AdvantageConfig) (Estimator, error)) {
 	estimators[name] = make
 }
 
-// New makes the estimator that c asks for. An unknown name, an unknown divisor or an epsilon that is negative or
-// not finite is an *rl.Error of kind Invalid that names the right values.
+// New makes the estimator that c asks for. An unknown name or rule, or a number that is not finite or out of range, is
+// an *rl.Error of kind Invalid that names the right values.
 func New(c rl.AdvantageConfig) (Estimator, error) {
+	c = settled(c)
 	make, ok := estimators[c.Use]
 	if !ok {
 		return nil, rl.Errorf(rl.Invalid, "advantage.use", "%q is not one of %s", c.Use, strings.Join(Names(), ", "))
 	}
+	if err := check(c); err != nil {
+		return nil, err
+	}
 	return make(c)
 }
 
-// Names lists the registered estimators, sorted.
-func Names() []string { return slices.Sorted(maps.Keys(estimators)) }
+// Names lists the registered estimators and the presets, sorted.
+func Names() []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(estimators)), maps.Keys(presets))
+	slices.Sort(names)
+	return names
+}
 
-// guarded wraps a formula in the rules that all estimators share for groups without relative information.
-func guarded(formula func(scores []float64) []float64) Estimator {
-	return func(scores []float64) ([]float64, rl.LeftOut) {
-		switch {
-		case len(scores) <= 1:
-			return make([]float64, len(scores)), rl.Singleton
-		case alike(scores):
-			return make([]float64, len(scores)), rl.ZeroVariance
+// check holds the settings that several estimators share against their rules. The zero value of a rule is its default.
+func check(c rl.AdvantageConfig) error {
+	for _, rule := range []struct{ key, value string }{{"singleton", c.Singleton}, {"zero_variance", c.ZeroVariance}} {
+		if rule.value != "" && rule.value != drop && rule.value != keep {
+			return rl.Errorf(rl.Invalid, "advantage."+rule.key, "%q is not one of %s, %s", rule.value, drop, keep)
 		}
-		return formula(scores), ""
 	}
-}
-
-func alike(scores []float64) bool {
-	low, high := slices.Min(scores), slices.Max(scores)
-	return high-low <= Tolerance*max(1, math.Abs(low), math.Abs(high))
-}
-
-// centred is the scores less their mean, and the sum of squares of that. The conversions keep compilers from
-// fusing the multiplication into the addition, which would give other bits on other processors.
-func centred(scores []float64) (deviations []float64, squares float64) {
-	mean := 0.0
-	for _, s := range scores {
-		mean += s
-	}
-	mean /= float64(len(scores))
-	deviations = make([]float64, len(scores))
-	for i, s := range scores {
-		deviations[i] = s - mean
-		squares += float64(deviations[i] * deviations[i])
-	}
-	return deviations, squares
-}
-
-func checkEpsilon(epsilon float64) error {
-	if !(epsilon >= 0) || math.IsInf(epsilon, 0) {
-		return rl.Errorf(rl.Invalid, "advantage.epsilon", "%s is not a finite number of 0 or more", fmt.Sprint(epsilon))
+	for _, n := range []struct {
+		key   string
+		value float64
+		most  float64
+		words string
+	}{
+		{"epsilon", c.Epsilon, math.MaxFloat64, "a finite number of 0 or more"},
+		{"gamma", c.Gamma, 1, "a number from 0 to 1"},
+		{"step_weight", c.StepWeight, math.MaxFloat64, "a finite number of 0 or more"},
+	} {
+		if !(n.value >= 0 && n.value <= n.most) {
+			return rl.Errorf(rl.Invalid, "advantage."+n.key, "%g is not %s", n.value, n.words)
+		}
 	}
 	return nil
 }

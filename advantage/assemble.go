@@ -13,7 +13,8 @@ type Stats struct {
 	Success              float64 // share of scored trajectories with a score of 1 or more
 	RewardMean           float64 // over scored trajectories
 	RewardStd            float64 // population standard deviation, mean over groups with a score
-	ZeroVarianceFraction float64 // share of groups left out as zero_variance
+	ZeroVarianceFraction float64 // share of groups that nothing distinguishes, left out as zero_variance or kept
+	JudgeFlatFraction    float64 // share of groups left out as judge_flat
 	Tokens               int     // sampled, of all trajectories
 	Turns                int     // of all trajectories
 }
@@ -28,10 +29,11 @@ type Stats struct {
 //	stale          current version (update-1) minus the first version that sampled it > group.max_staleness
 //	no_action, no_logprobs, failed_store   it gives no training rows (see rl.Trajectory.Samples)
 //	below_quorum   fewer than group.quorum of its group are scored and fresh
-//	singleton, zero_variance   its group holds no relative information
+//	judge_flat     the judge says that its group's scores differ by no more than its own noise
+//	singleton, zero_variance   its group holds no relative information, and is not kept (advantage.singleton, zero_variance)
 //
 // Members that are scored and fresh make up the group's statistics, also those without training rows: what they
-// earned is information about the others.
+// earned is information about the others. Groups below the quorum, and flat ones, are in no statistics.
 //
 // The error is New's, for an advantage configuration that is not valid.
 func Assemble(run rl.RunID, update rl.UpdateNumber, groups []rl.Group, scores []rl.Scores, cfg rl.Config) (rl.Batch, rl.Ledger, Stats, error) {
@@ -39,16 +41,22 @@ func Assemble(run rl.RunID, update rl.UpdateNumber, groups []rl.Group, scores []
 	if err != nil {
 		return rl.Batch{}, rl.Ledger{}, Stats{}, err
 	}
+	cfg.Advantage = settled(cfg.Advantage)
 	a := assembly{
-		update: update, cfg: cfg, estimate: estimate,
+		update: update, cfg: cfg,
 		ledger: rl.Ledger{Schema: rl.LedgerSchema, Run: run, Update: update, LeftOut: map[rl.LeftOut]int{}},
 	}
+	all := make([]gathered, len(groups))
 	for i, g := range groups {
 		var judged rl.Scores
 		if i < len(scores) {
 			judged = scores[i]
 		}
-		a.group(g, judged)
+		all[i] = a.gather(g, judged)
+	}
+	a.estimate(all, estimate)
+	for _, g := range all {
+		a.settle(g)
 	}
 	a.batch.Versions = versions(a.trained)
 	a.ledger.Balance()
@@ -56,75 +64,117 @@ func Assemble(run rl.RunID, update rl.UpdateNumber, groups []rl.Group, scores []
 }
 
 type assembly struct {
-	update   rl.UpdateNumber
-	cfg      rl.Config
-	estimate Estimator
-	batch    rl.Batch
-	ledger   rl.Ledger
-	trained  []*rl.Trajectory
-	tally    tally
+	update  rl.UpdateNumber
+	cfg     rl.Config
+	batch   rl.Batch
+	ledger  rl.Ledger
+	trained []*rl.Trajectory
+	tally   tally
 }
 
-// group adds one group's rows and slots.
-func (a *assembly) group(g rl.Group, judged rl.Scores) {
+// gathered is a group on its way into the batch: a slot and the rows of each member, and those that make up its statistics.
+type gathered struct {
+	rl.Group
+	slots   []rl.Slot
+	rows    [][]rl.Sample
+	counted []int    // members, by their index
+	members []Member // what the estimator knows of them
+	why     rl.LeftOut
+	words   string
+	turns   [][]float64 // advantages of the counted members
+}
+
+// gather finds a group's members that count.
+func (a *assembly) gather(group rl.Group, judged rl.Scores) gathered {
+	g := gathered{Group: group}
 	// Nobody is forgotten, even where the two lists disagree.
 	g.Trajectories = append(slices.Clone(g.Trajectories), make([]*rl.Trajectory, max(0, len(g.Failed)-len(g.Trajectories)))...)
-	slots := make([]rl.Slot, len(g.Trajectories))
-	rows := make([][]rl.Sample, len(g.Trajectories))
-	var counted []int // members that make up the group's statistics
-	var values []float64
+	g.slots, g.rows = make([]rl.Slot, len(g.Trajectories)), make([][]rl.Sample, len(g.Trajectories))
 	for i, t := range g.Trajectories {
-		slots[i] = rl.Slot{Task: g.Task.ID, Member: i}
+		slot := &g.slots[i]
+		*slot = rl.Slot{Task: g.Task.ID, Member: i}
 		if t == nil {
-			slots[i].LeftOut, slots[i].Why = failure(g, i)
+			slot.LeftOut, slot.Why = failure(g.Group, i)
 			continue
 		}
-		slots[i].Tokens, slots[i].Turns, slots[i].Stop = t.ActionTokens(), len(t.Turns), t.Stop
+		slot.Tokens, slot.Turns, slot.Stop = t.ActionTokens(), len(t.Turns), t.Stop
 		a.tally.played(t)
-		score := scoreOf(g, judged, i)
+		score := scoreOf(g.Group, judged, i)
 		if !score.Scored() {
-			slots[i].LeftOut, slots[i].Why = rl.LeftOutOf(score.Unscored, rl.Unscored), score.Unscored
+			slot.LeftOut, slot.Why = rl.LeftOutOf(score.Unscored, rl.Unscored), score.Unscored
 			continue
 		}
-		slots[i].Score = score.Value
+		slot.Score = score.Value
 		a.tally.scored(score.Value)
 		if why := a.stale(t); why != "" {
-			slots[i].LeftOut, slots[i].Why = rl.Stale, why
+			slot.LeftOut, slot.Why = rl.Stale, why
 			continue
 		}
-		counted, values = append(counted, i), append(values, score.Value)
-		rows[i], slots[i].LeftOut = t.Samples()
+		g.counted = append(g.counted, i)
+		g.members = append(g.members, Member{score, components(score, a.cfg.Reward), t.Turns})
+		g.rows[i], slot.LeftOut = t.Samples()
 	}
-	advantages, why, words := a.advantages(values, len(slots))
-	for k, i := range counted {
-		if slots[i].LeftOut == "" && why != "" {
-			slots[i].LeftOut, slots[i].Why = why, words
-		}
-		if slots[i].LeftOut == "" {
-			slots[i].Samples = len(rows[i])
-			a.train(g.Trajectories[i], rows[i], advantages[k])
-		}
+	if need := rl.Quorum(a.cfg.Group.Quorum, len(g.slots)); len(g.counted) < need {
+		g.why, g.words = rl.BelowQuorum, fmt.Sprintf("%d of %d members are scored and fresh; the quorum is %d", len(g.counted), len(g.slots), need)
+	} else if judged.Flat != "" {
+		g.why, g.words = rl.JudgeFlat, judged.Flat
 	}
-	a.tally.closed(why)
-	a.enter(slots)
+	a.tally.closed()
+	return g
 }
 
-// advantages estimates those of a group's counted members, or says why the group does not count.
-func (a *assembly) advantages(values []float64, asked int) (advantages []float64, why rl.LeftOut, words string) {
-	if need := rl.Quorum(a.cfg.Group.Quorum, asked); len(values) < need {
-		return nil, rl.BelowQuorum, fmt.Sprintf("%d of %d members are scored and fresh; the quorum is %d", len(values), asked, need)
+// estimate gives the members of all groups that count their advantages.
+func (a *assembly) estimate(all []gathered, estimate Estimator) {
+	var groups [][]Member
+	for _, g := range all {
+		if g.why == "" {
+			groups = append(groups, g.members)
+		}
 	}
-	advantages, why = a.estimate(values)
-	return advantages, why, ""
+	estimates := estimate(groups)
+	for i := range all {
+		g := &all[i]
+		if g.why == "" {
+			g.turns, g.why = estimates[0].Turns, estimates[0].Why
+			estimates = estimates[1:]
+		}
+		a.tally.judged(g.why)
+		if keeps(a.cfg.Advantage, g.why) {
+			g.why = ""
+		}
+	}
 }
 
-// train adds a member's rows, its advantage at every sampled token.
-func (a *assembly) train(t *rl.Trajectory, rows []rl.Sample, advantage float64) {
+// settle adds a group's rows to the batch, and its slots to the ledger.
+func (a *assembly) settle(g gathered) {
+	for k, i := range g.counted {
+		slot := &g.slots[i]
+		if slot.LeftOut == "" && g.why != "" {
+			slot.LeftOut, slot.Why = g.why, g.words
+		}
+		if slot.LeftOut == "" {
+			slot.Samples = len(g.rows[i])
+			a.train(g.Trajectories[i], g.rows[i], g.turns[k])
+		}
+	}
+	a.enter(g.slots)
+}
+
+// train adds a member's rows, each turn's advantage at the tokens that were sampled in it: they stand in the rows in the
+// order of the turns.
+func (a *assembly) train(t *rl.Trajectory, rows []rl.Sample, turns []float64) {
+	turn, left := -1, 0
 	for _, row := range rows {
 		for i, sampled := range row.LossMask {
-			if sampled {
-				row.Advantages[i] = float32(advantage)
+			if !sampled {
+				continue
 			}
+			if left == 0 {
+				turn++
+				left = len(t.Turns[turn].Action.Tokens)
+			}
+			row.Advantages[i] = float32(turns[turn])
+			left--
 		}
 	}
 	a.batch.Samples = append(a.batch.Samples, rows...)

@@ -135,6 +135,12 @@ var spoil = map[string]struct {
 	"no quorum": {func(_ *rl.Group, s *rl.Scores, _ *rl.Config) {
 		s.Scores[0], s.Scores[1] = rl.Score{Unscored: "a"}, rl.Score{Unscored: "b"}
 	}, []rl.LeftOut{rl.Unscored, rl.Unscored, rl.BelowQuorum, rl.BelowQuorum}},
+	"a flat group": {func(_ *rl.Group, s *rl.Scores, _ *rl.Config) {
+		s.Flat, s.Scores[0] = "the judge's passes differ by more", rl.Score{Unscored: "a"}
+	}, []rl.LeftOut{rl.Unscored, rl.JudgeFlat, rl.JudgeFlat, rl.JudgeFlat}},
+	"a flat group below the quorum": {func(_ *rl.Group, s *rl.Scores, _ *rl.Config) {
+		s.Flat, s.Scores[0], s.Scores[1] = "the judge's passes differ by more", rl.Score{Unscored: "a"}, rl.Score{Unscored: "b"}
+	}, []rl.LeftOut{rl.Unscored, rl.Unscored, rl.BelowQuorum, rl.BelowQuorum}},
 	"one left of a group without quorum": {func(_ *rl.Group, s *rl.Scores, cfg *rl.Config) {
 		cfg.Group.Quorum = .25
 		for i := range 3 {
@@ -168,6 +174,69 @@ func TestAssembleSaysWhyNot(t *testing.T) {
 				t.Errorf("%d trained, %d rows, %+v", trained, len(batch.Samples), ledger)
 			}
 		})
+	}
+}
+
+// Three turns in two rows: the history changed before the last one. By hand, gamma .5: returns to go are [.5 1 2] and [0 0 0]
+// but for the rewards, their mean 3.5/6.
+func TestAssembleSpreadsAdvantagesByTurn(t *testing.T) {
+	g, s := group("train-1", 2, 0)
+	for _, trajectory := range g.Trajectories {
+		last := trajectory.Turns[1]
+		last.Action.Kept, last.Action.Tokens, last.Action.LogProbs = 1, []int32{7, 8, 9}, []float32{-.5, -.5, -.5}
+		trajectory.Turns = append(trajectory.Turns, last)
+	}
+	cfg := config()
+	cfg.Advantage = rl.AdvantageConfig{Use: "returns", Std: "none", Gamma: .5}
+	batch, ledger, _ := assemble(t, g, s, cfg)
+	if len(batch.Samples) != 4 || ledger.Slots[0].Samples != 2 || ledger.Trained != 2 {
+		t.Fatalf("%+v, %+v", batch.Samples, ledger)
+	}
+	m := float32(3.5 / 6)
+	for i, want := range [][]float32{
+		{0, 0, .5 - m, .5 - m, 0, 1 - m}, {0, 0, 2 - m, 2 - m, 2 - m},
+		{0, 0, -m, -m, 0, -m}, {0, 0, -m, -m, -m},
+	} {
+		got := batch.Samples[i].Advantages
+		if !slices.EqualFunc(got, want, func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-6 }) {
+			t.Errorf("row %d: %v, not %v", i, got, want)
+		}
+	}
+}
+
+func TestAssembleKeepsWhatItIsToldToKeep(t *testing.T) {
+	cfg := config()
+	cfg.Advantage.ZeroVariance = "keep"
+	g, s := group("train-1", 1, 1, 1, 1)
+	batch, ledger, stats := assemble(t, g, s, cfg)
+	if ledger.Trained != 4 || len(ledger.LeftOut) != 0 || stats.ZeroVarianceFraction != 1 || !slices.Equal(batch.Samples[3].Advantages, make([]float32, 6)) {
+		t.Errorf("%+v, %+v, %+v", batch, ledger, stats)
+	}
+	cfg.Advantage = rl.AdvantageConfig{Use: "verl"}
+	cfg.Group.Quorum = .25
+	g, s = group("train-1", 1, 0, 0, 0)
+	for i := range 3 {
+		s.Scores[i+1] = rl.Score{Unscored: "a"}
+	}
+	batch, ledger, _ = assemble(t, g, s, cfg)
+	if ledger.Trained != 1 || ledger.LeftOut[rl.Unscored] != 3 || !slices.Equal(batch.Samples[0].Advantages, []float32{0, 0, 1, 1, 0, 1}) {
+		t.Errorf("%+v, %+v", batch, ledger)
+	}
+}
+
+// A group that says nothing is in no statistics, and in no baseline of the update.
+func TestAssembleCountsFlatGroups(t *testing.T) {
+	cfg := config()
+	cfg.Advantage = rl.AdvantageConfig{Use: "reinforce_pp", Std: "none"}
+	g1, s1 := group("train-1", 1, 0, 0, 1)
+	g2, s2 := group("train-2", 9, 8, 8, 8)
+	s2.Flat = "the passes differ by .7 by chance, the members by .4"
+	batch, ledger, stats, err := Assemble(run, update, []rl.Group{g1, g2}, []rl.Scores{s1, s2}, cfg)
+	if err != nil || len(batch.Samples) != 4 || batch.Samples[0].Advantages[2] != .5 {
+		t.Fatalf("%v, %+v", err, batch)
+	}
+	if stats.JudgeFlatFraction != .5 || stats.ZeroVarianceFraction != 0 || ledger.LeftOut[rl.JudgeFlat] != 4 || ledger.Slots[4].Why != s2.Flat {
+		t.Errorf("%+v, %+v", stats, ledger)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Bias says in what way the rollouts that were left out of some updates differ from the others, where that is more than
 // chance: then the batch is no fair sample, and training may lean away from what is missing. What a group's own scores
-// leave out (zero_variance, singleton) is no loss and does not count, nor do the members that fall with their group
+// leave out (zero_variance, judge_flat, singleton) is no loss and does not count, nor do the members that fall with their group
 // (below_quorum): those that it lost first do.
 //
 // By task: whether some groups lose more members than others, by the binomial index of dispersion
@@ -65,7 +65,11 @@ type length struct {
 }
 
 func lost(why rl.LeftOut) bool {
-	return why != "" && why != rl.ZeroVariance && why != rl.Singleton && why != rl.BelowQuorum
+	switch why {
+	case "", rl.ZeroVariance, rl.JudgeFlat, rl.Singleton, rl.BelowQuorum:
+		return false
+	}
+	return true
 }
 
 func byTask(groups []tallied) string {

@@ -17,9 +17,6 @@ func init() { register("dr_grpo", DrGRPO) }
 // Assumes that the members of a group were sampled independently from one policy on one task.
 //
 // Degenerate groups: one score gives 0 (singleton); scores within Tolerance give exactly 0 (zero_variance).
-func DrGRPO(rl.AdvantageConfig) (Estimator, error) {
-	return guarded(func(scores []float64) []float64 {
-		a, _ := centred(scores)
-		return a
-	}), nil
+func DrGRPO(c rl.AdvantageConfig) (Estimator, error) {
+	return byScore(c, divisor{none: true}.normalised), nil
 }

@@ -1,10 +1,6 @@
 package advantage
 
-import (
-	"math"
-
-	"github.com/longhaul-rl/longhaul/rl"
-)
+import "github.com/longhaul-rl/longhaul/rl"
 
 func init() { register("grpo", GRPO) }
 
@@ -26,25 +22,9 @@ func init() { register("grpo", GRPO) }
 // Degenerate groups: one score gives 0 (singleton); scores within Tolerance give exactly 0 (zero_variance),
 // whatever epsilon is.
 func GRPO(c rl.AdvantageConfig) (Estimator, error) {
-	if err := checkEpsilon(c.Epsilon); err != nil {
+	d, err := divisorOf(c)
+	if err != nil {
 		return nil, err
 	}
-	lost := 0.0 // degrees of freedom
-	switch c.Std {
-	case "population":
-	case "sample":
-		lost = 1
-	case "none":
-		return DrGRPO(c)
-	default:
-		return nil, rl.Errorf(rl.Invalid, "advantage.std", "%q is not one of population, sample, none", c.Std)
-	}
-	return guarded(func(scores []float64) []float64 {
-		a, squares := centred(scores)
-		divisor := math.Sqrt(squares/(float64(len(scores))-lost)) + c.Epsilon
-		for i := range a {
-			a[i] /= divisor
-		}
-		return a
-	}), nil
+	return byScore(c, d.normalised), nil
 }

@@ -17,9 +17,9 @@ func init() { register("rloo", RLOO) }
 //
 // Degenerate groups: one score has no others to compare with and gives 0 (singleton); scores within Tolerance give
 // exactly 0 (zero_variance).
-func RLOO(rl.AdvantageConfig) (Estimator, error) {
-	return guarded(func(scores []float64) []float64 {
-		a, _ := centred(scores)
+func RLOO(c rl.AdvantageConfig) (Estimator, error) {
+	return byScore(c, func(scores []float64) []float64 {
+		a := divisor{none: true}.normalised(scores)
 		n := float64(len(scores))
 		for i := range a {
 			a[i] *= n / (n - 1)

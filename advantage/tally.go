@@ -8,12 +8,13 @@ import (
 
 // tally sums up what Stats reports, group by group.
 type tally struct {
-	tokens, turns            int
-	solved, scores           int
-	sum                      float64
-	group                    []float64 // scores of the group in progress
-	deviations               float64   // sum over groups of their standard deviation
-	groupsScored, groupsFlat int
+	tokens, turns  int
+	solved, scores int
+	sum            float64
+	group          []float64 // scores of the group in progress
+	deviations     float64   // sum over groups of their standard deviation
+	groupsScored   int
+	alike, flat    int // groups
 }
 
 func (t *tally) played(trajectory *rl.Trajectory) {
@@ -31,10 +32,7 @@ func (t *tally) scored(value float64) {
 }
 
 // closed ends a group.
-func (t *tally) closed(why rl.LeftOut) {
-	if why == rl.ZeroVariance {
-		t.groupsFlat++
-	}
+func (t *tally) closed() {
 	if len(t.group) > 0 {
 		_, squares := centred(t.group)
 		t.deviations += math.Sqrt(squares / float64(len(t.group)))
@@ -43,12 +41,23 @@ func (t *tally) closed(why rl.LeftOut) {
 	t.group = t.group[:0]
 }
 
+// judged counts a group by why it holds no information.
+func (t *tally) judged(why rl.LeftOut) {
+	switch why {
+	case rl.ZeroVariance:
+		t.alike++
+	case rl.JudgeFlat:
+		t.flat++
+	}
+}
+
 func (t *tally) stats(groups int) Stats {
 	return Stats{
 		Success:              share(float64(t.solved), t.scores),
 		RewardMean:           share(t.sum, t.scores),
 		RewardStd:            share(t.deviations, t.groupsScored),
-		ZeroVarianceFraction: share(float64(t.groupsFlat), groups),
+		ZeroVarianceFraction: share(float64(t.alike), groups),
+		JudgeFlatFraction:    share(float64(t.flat), groups),
 		Tokens:               t.tokens,
 		Turns:                t.turns,
 	}

@@ -30,6 +30,9 @@ func TestAgreements(t *testing.T) {
 		{"embedded update of a server", served, `run.yaml:3:15: update.use: found "embedded", expected an update job that can train policy.use: openai (the embedded trainer trains tiny; with updates: 0 a run only evaluates)`},
 		{"a server trained elsewhere", served + "update: {use: local}", ""},
 		{"promotion", head + "eval: {promote: success >= best + 2}", `run.yaml:3:17: eval.promote: found "success >= best + 2", expected an offset of less than 1 (a success is a share, from 0 to 1)`},
+		{"contributions of nobody", head + "advantage: {use: cw_grpo}", `run.yaml:3:18: advantage.use: found "cw_grpo", expected reward: {use: judge, per_turn: asked} (its turns are weighed by what the judge says that each contributed)`},
+		{"contributions unasked", head + "advantage: {use: cw_grpo}\nreward: {use: judge, url: 'http://a', model: m, per_turn: off}", `run.yaml:3:18: advantage.use: found "cw_grpo", expected reward: {use: judge, per_turn: asked} (its turns are weighed by what the judge says that each contributed)`},
+		{"rewards by turn twice", head + "advantage: {use: gigpo}\nreward: {add: {turns: 1}}", `run.yaml:3:18: advantage.use: found "gigpo", expected a score without reward turns (it adds what the environment gave turn by turn to the score itself)`},
 		{"one complaint about one value", head + "group: {size: -1, per_activity: 8}", `run.yaml:3:15: group.size: found -1, expected a whole number from 2 to 1024`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -66,6 +69,9 @@ func TestDefaultsFitWhatTheFileSays(t *testing.T) {
 	}{
 		{head + "group: {size: 2, per_update: 3}", func(c rl.Config) bool { return c.Group.PerActivity == 2 && c.Update.Minibatches == 6 }},
 		{head + "loss: {use: cispo}", func(c rl.Config) bool { return c.Loss.ClipLow == 1 && c.Loss.ClipHigh == 4 }},
+		{head + "advantage: {use: cw_grpo}\nreward: {use: judge, url: 'http://a', model: m}", func(c rl.Config) bool { return c.Reward.PerTurn == "asked" }},
+		{head + "advantage: {use: gigpo}", func(c rl.Config) bool { return c.Advantage.Gamma == .95 }},
+		{head + "advantage: {use: gigpo, gamma: 1}", func(c rl.Config) bool { return c.Advantage.Gamma == 1 }},
 		{head + "loss: {use: cispo, clip_high: 2}", func(c rl.Config) bool { return c.Loss.ClipLow == 1 && c.Loss.ClipHigh == 2 }},
 		{"name: a\nenv: {use: orders, tasks: {eval: 5-9}, episode_timeout: 5s}", func(c rl.Config) bool {
 			return c.Eval.Tasks == 5 && c.Env.TurnTimeout.String() == "5s"

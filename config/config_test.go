@@ -10,7 +10,7 @@ import (
 )
 
 var names = Names{
-	Envs: []string{"maze", "orders"}, Rewards: []string{"cost", "exact", "format", "judge", "overlong", "turns"}, Advantages: []string{"dr_grpo", "grpo", "rloo"},
+	Envs: []string{"maze", "orders"}, Rewards: []string{"cost", "exact", "format", "judge", "overlong", "turns"}, Advantages: []string{"cw_grpo", "dr_grpo", "gigpo", "grpo", "rloo"},
 	Losses: []string{"cispo", "ppo"}, Policies: []string{"openai", "tiny"}, Launchers: []string{"embedded", "local"},
 }
 
@@ -46,7 +46,7 @@ func TestDefaultIsTheDemoRecipe(t *testing.T) {
 		Sampling:    rl.SamplingConfig{Temperature: 1, MaxTokens: 8, Seed: 1},
 		Group:       rl.GroupConfig{Size: 8, PerUpdate: 128, PerActivity: 8, Quorum: .75, Valid: .5, Resample: 2, MaxStaleness: 1},
 		Reward:      rl.RewardConfig{Use: "exact", DeadBand: 1},
-		Advantage:   rl.AdvantageConfig{Use: "grpo", Std: "population", Epsilon: 1e-4},
+		Advantage:   rl.AdvantageConfig{Use: "grpo", Std: "population", Epsilon: 1e-4, Singleton: "drop", ZeroVariance: "drop", Gamma: 1, StepWeight: 1},
 		Loss:        rl.LossConfig{Use: "ppo", ClipLow: .2, ClipHigh: .28},
 		Update:      rl.UpdateConfig{Use: "embedded", LearningRate: 5e-4, Minibatches: 8, MaxGradNorm: 1, Beta1: .9, Beta2: .99, WeightDecay: .01, Ramp: 3, FinalRate: .1, KLStop: .03},
 		Updates:     40,
@@ -85,7 +85,8 @@ func TestProblems(t *testing.T) {
 		{"beta of 1", head + "update: {beta2: 1}", `run.yaml:3:17: update.beta2: found 1, expected a number from 0 to below 1`},
 		{"width", head + "policy: {width: 100}", `run.yaml:3:17: policy.width: found 100, expected a multiple of 32 from 32 to 4096`},
 		{"unknown reward", head + "reward: {use: exat}", `run.yaml:3:15: reward.use: found "exat", expected cost, exact, format, judge, overlong or turns (did you mean exact?)`},
-		{"unknown estimator", head + "advantage: {use: ppo2}", `run.yaml:3:18: advantage.use: found "ppo2", expected dr_grpo, grpo or rloo`},
+		{"unknown estimator", head + "advantage: {use: ppo2}", `run.yaml:3:18: advantage.use: found "ppo2", expected cw_grpo, dr_grpo, gigpo, grpo or rloo`},
+		{"a rule of an estimator", head + "advantage: {singleton: keeep, zero_variance: kept, gamma: 1.1}", `run.yaml:3:24: advantage.singleton: found "keeep", expected drop or keep (did you mean keep?)|run.yaml:3:46: advantage.zero_variance: found "kept", expected drop or keep|run.yaml:3:59: advantage.gamma: found 1.1, expected a number from 0 to 1`},
 		{"after a comment with an umlaut", head + "# ü\nguard: {retries: 1}\nupdate: {ramp: 0}\nenv2: 1", `run.yaml:6:1: found the unknown key "env2" at the top, expected name, env, policy, from, warm_up, sampling, group, reward, advantage, loss, update, updates, eval, guard, checkpoints or store (did you mean env?)`},
 		{"column in characters", head + `eval: {promote: "ü", tasks: 0}`, `run.yaml:3:17: eval.promote: found "ü", expected METRIC >= best [+|- NUMBER], with METRIC one of success, greedy, sampled|run.yaml:3:29: eval.tasks: found 0, expected a whole number from 1 to 1000000000`},
 		{"store", head + "store: /tmp/x", `run.yaml:3:8: store: found "/tmp/x", expected s3://bucket or s3://bucket/prefix`},

@@ -33,7 +33,7 @@ func recipe(env string) rl.Config {
 		Sampling:  rl.SamplingConfig{Temperature: 1, MaxTokens: 8, Seed: 1},
 		Group:     rl.GroupConfig{Size: 8, PerUpdate: 128, PerActivity: 8, Quorum: 0.75, Valid: 0.5, Resample: 2, MaxStaleness: 1},
 		Reward:    rl.RewardConfig{Use: "exact", DeadBand: 1},
-		Advantage: rl.AdvantageConfig{Use: "grpo", Std: "population", Epsilon: 1e-4},
+		Advantage: rl.AdvantageConfig{Use: "grpo", Std: "population", Epsilon: 1e-4, Singleton: "drop", ZeroVariance: "drop", Gamma: 1, StepWeight: 1},
 		Loss:      rl.LossConfig{Use: "ppo", ClipLow: 0.2, ClipHigh: 0.28},
 		Update: rl.UpdateConfig{
 			Use: "embedded", LearningRate: 5e-4, Minibatches: 8, MaxGradNorm: 1, Beta1: 0.9, Beta2: 0.99,
@@ -66,6 +66,7 @@ func fit(c *rl.Config, given func(path string) bool) {
 		}
 	}
 	fitJudge(&c.Reward, given)
+	fitAdvantage(c, given)
 	lower("update.minibatches", &c.Update.Minibatches, c.Group.Size*c.Group.PerUpdate)
 	lower("eval.tasks", &c.Eval.Tasks, c.Env.Tasks.Eval.Len())
 	lower("sampling.max_tokens", &c.Sampling.MaxTokens, c.Policy.Context-1)
@@ -105,6 +106,16 @@ func fitJudge(r *rl.RewardConfig, given func(path string) bool) {
 	}
 	if r.Passes < 2 && !given("reward.dead_band") {
 		r.DeadBand = 0
+	}
+}
+
+// fitAdvantage gives an estimator what it is meant to have.
+func fitAdvantage(c *rl.Config, given func(path string) bool) {
+	if c.Advantage.Use == "gigpo" && !given("advantage.gamma") { // as in its paper, arXiv 2505.10978
+		c.Advantage.Gamma = 0.95
+	}
+	if c.Advantage.Use == "cw_grpo" && c.Reward.Judges() && !given("reward.per_turn") {
+		c.Reward.PerTurn = "asked"
 	}
 }
 

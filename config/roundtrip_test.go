@@ -63,6 +63,12 @@ func aConfig(t *rapid.T) rl.Config {
 	c.Eval.Tasks = min(c.Eval.Tasks, c.Env.Tasks.Eval.Len())
 	c.Env.TurnTimeout = min(c.Env.TurnTimeout, c.Env.EpisodeTimeout)
 	agreeOnReward(&c.Reward)
+	if _, ok := contributions(c); !ok {
+		c.Advantage.Use = "grpo"
+	}
+	if _, ok := rewardsOnce(c); !ok {
+		c.Advantage.Use = "grpo"
+	}
 	c.Sampling.Temperature = max(c.Sampling.Temperature, 1e-9)
 	if c.Policy.Context > 0 {
 		c.Sampling.MaxTokens = min(c.Sampling.MaxTokens, c.Policy.Context-1)

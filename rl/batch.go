@@ -37,6 +37,7 @@ type LeftOut string
 
 const (
 	ZeroVariance LeftOut = "zero_variance"      // its whole group was scored alike
+	JudgeFlat    LeftOut = "judge_flat"         // its group's scores differ by no more than the judge's own noise
 	Singleton    LeftOut = "singleton"          // alone in its group: no relative information
 	Unscored     LeftOut = "unscored"           // the reward gave no value
 	BelowQuorum  LeftOut = "below_quorum"       // too few of its group were scored

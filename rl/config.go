@@ -148,9 +148,13 @@ func (r RewardConfig) Judges() bool {
 
 // AdvantageConfig is how the scores of a group become advantages; see package advantage.
 type AdvantageConfig struct {
-	Use     string  `json:"use" doc:"grpo, dr_grpo, rloo"`
-	Std     string  `json:"std" doc:"divisor of grpo: population, sample or none"`
-	Epsilon float64 `json:"epsilon" doc:"added to the standard deviation"`
+	Use          string  `json:"use" doc:"grpo, dr_grpo, rloo, max_rl, reinforce_pp, reinforce_pp_baseline, gdpo; by turns: returns, gigpo, cw_grpo; or a preset, grpo as in art, trl, verl, skyrl or prime_rl"`
+	Std          string  `json:"std" doc:"divisor (not of dr_grpo, rloo, max_rl): population, sample or none"`
+	Epsilon      float64 `json:"epsilon" doc:"added to the standard deviation"`
+	Singleton    string  `json:"singleton" doc:"drop, or keep a member that is alone in its group, with its score as its advantage"`
+	ZeroVariance string  `json:"zero_variance" doc:"drop, or keep a group that nothing distinguishes, with advantages of 0; they count in the loss's mean"`
+	Gamma        float64 `json:"gamma" doc:"returns, gigpo: discount of what later turns earn"`
+	StepWeight   float64 `json:"step_weight" doc:"gigpo: weight of the comparison within a state"`
 }
 
 // LossConfig is the policy loss, a mean over trained tokens; see nn.Loss.

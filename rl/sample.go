@@ -9,8 +9,8 @@ import (
 //
 // A turn whose prompt begins with the whole sequence of the turn before goes on in the same row. Where the history
 // was changed (Action.Kept is less than that sequence) a new row begins: its prompt is context only, so every
-// sampled token is trained on exactly once, in the row in which it was sampled. More than one row means segment
-// breaks; nothing is dropped at them.
+// sampled token is trained on exactly once, in the row in which it was sampled, and in the order of the turns from row
+// to row. More than one row means segment breaks; nothing is dropped at them.
 //
 // In a row, LossMask is true at sampled tokens; LogProbs is NaN elsewhere; Advantages are all 0, for package
 // advantage to fill in.
