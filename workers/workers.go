@@ -117,6 +117,7 @@ func register(w worker.Worker, queue string, a *activities.Activities) {
 		w.RegisterActivity(a.SampleGroup)
 		w.RegisterActivity(a.ComputeAdvantages)
 		w.RegisterActivity(a.Change)
+		w.RegisterActivity(a.Reopen)
 		w.RegisterActivity(a.Checkpoint)
 		w.RegisterActivity(a.Publish)
 		w.RegisterActivity(a.Restore)

@@ -34,6 +34,7 @@ type State struct {
 	Guard   rl.Guard        `json:"guard"`
 	Empty   int             `json:"empty,omitempty"`  // updates in a row that had nothing to train on
 	Rounds  int             `json:"rounds,omitempty"` // of further tasks, allowed for this update beside the plan's
+	Reopen  bool            `json:"reopen,omitempty"` // the update's failed episodes get another chance
 	Backs   int             `json:"backs"`            // fallbacks in a row without a new update in between
 	Untold  []rl.Event      `json:"untold,omitempty"` // not yet in an update's summary
 }
@@ -110,7 +111,7 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 		case err != nil:
 			return TrainOut{}, err
 		}
-		t.Next, t.Made, t.Rounds, t.doing = t.Next+1, false, 0, ""
+		t.Next, t.Made, t.Rounds, t.Reopen, t.doing = t.Next+1, false, 0, false, ""
 		if t.Empty++; !t.nothing { // counted here and not where it is found: an update may be walked twice
 			t.Empty = 0
 		}

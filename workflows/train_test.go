@@ -59,6 +59,10 @@ func newWorld(t *testing.T) *world {
 		}
 		return activities.SampleGroupOut{Groups: 2}, nil
 	})
+	w.env.OnActivity(stages.Reopen, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.Stage) (activities.ReopenOut, error) {
+		w.rounds = append(w.rounds, fmt.Sprintf("%d reopened", in.Update))
+		return activities.ReopenOut{}, nil
+	})
 	w.env.OnActivity(stages.RunTrajectory, mock.Anything, mock.Anything).Return(func(context.Context, activities.RunTrajectoryIn) (activities.RunTrajectoryOut, error) {
 		return activities.RunTrajectoryOut{}, w.refusal
 	})
@@ -195,7 +199,7 @@ func TestTooFewGroups(t *testing.T) {
 		w.env.UpdateWorkflow(Resume, "1", &testsuite.TestUpdateCallback{OnReject: func(err error) { t.Error(err) }, OnAccept: func() {}, OnComplete: func(any, error) {}}, Command{By: "tester"})
 	}, time.Hour)
 	w.train(t, Plan{Updates: 1, Quorum: .75, Valid: .25, Resample: 1})
-	if want := []string{"1/0", "1/1+2", "1/0", "1/1+2", "1/2+4"}; !slices.Equal(w.rounds, want) {
+	if want := []string{"1/0", "1/1+2", "1 reopened", "1/0", "1/1+2", "1/2+4"}; !slices.Equal(w.rounds, want) {
 		t.Errorf("rounds %v, want %v", w.rounds, want)
 	}
 	if len(*waits) != 1 || (*waits)[0] != "paused by longhaul (0 of 4 groups reached the quorum, 1 are needed, after 1 rounds of further tasks; `longhaul ledger r` says what became of the rest) in the rollouts of update 1, between turns" {

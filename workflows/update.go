@@ -43,6 +43,9 @@ func (t *train) update(ctx workflow.Context) error {
 
 // gather samples the update's groups and turns them into a batch.
 func (t *train) gather(ctx workflow.Context, job *activities.UpdatePolicyIn, s *rl.UpdateSummary) error {
+	if err := t.reopen(ctx); err != nil {
+		return err
+	}
 	var in activities.ComputeAdvantagesIn
 	enough := false
 	for round := 0; !enough; round++ {
@@ -97,8 +100,24 @@ func (t *train) round(ctx workflow.Context, round int, s *rl.UpdateSummary) (tas
 	return sampled.Tasks, nil
 }
 
+// reopen gives the failed episodes of an update for which the run was paused another chance, once a person has resumed it.
+func (t *train) reopen(ctx workflow.Context) error {
+	if !t.Reopen {
+		return nil
+	}
+	var out activities.ReopenOut
+	var seconds float64
+	if err := t.do(ctx, bookkeeping(ctx), "its failed episodes are reopened", stages.Reopen, t.at(t.Next), &out, &seconds); err != nil {
+		return err
+	}
+	t.Reopen = false
+	t.tell(ctx, "reopened", fmt.Sprintf("%d failed episodes of %d groups are played again", out.Episodes, out.Groups))
+	return nil
+}
+
 // enough reports whether enough groups reached the quorum to learn from. When they did not, and further rounds have not
-// helped, the run is paused: a person can mend what is broken and resume, which allows as many rounds again.
+// helped, the run is paused: a person can mend what is broken and resume, which gives what failed another chance, and allows
+// as many rounds again.
 func (t *train) enough(ctx workflow.Context, round int) (bool, error) {
 	need := rl.Quorum(t.in.Plan.Valid, t.asked)
 	if t.valid >= need {
@@ -110,6 +129,7 @@ func (t *train) enough(ctx workflow.Context, round int) (bool, error) {
 		return false, nil
 	}
 	t.Rounds += max(1, t.in.Plan.Resample)
+	t.Reopen = workflow.GetVersion(ctx, "reopen", workflow.DefaultVersion, 1) > workflow.DefaultVersion
 	t.want(ctx, Paused, Command{By: byItself, Why: fmt.Sprintf("%s, after %d rounds of further tasks; `longhaul ledger %s` says what became of the rest", words, round, t.in.Run)})
 	return false, ctx.Err()
 }

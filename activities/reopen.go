@@ -1,0 +1,59 @@
+package activities
+
+import (
+	"context"
+
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+// ReopenOut counts what was reopened.
+type ReopenOut struct {
+	Groups   int `json:"groups"`
+	Episodes int `json:"episodes"`
+}
+
+// Reopen gives the failed episodes of an update another chance, after a person has seen that it had too few groups to learn from
+// and resumed it: their recorded failures, and the scores of their groups, are moved aside. Episodes that were voided stay so: what
+// they did outside may not be done twice. The groups are played and judged anew as far as they have failed; all that is whole
+// stands.
+func (a *Activities) Reopen(ctx context.Context, in Stage) (ReopenOut, error) {
+	defer beat(ctx)()
+	out, err := a.reopen(ctx, in)
+	return out, temporalError(ctx, err)
+}
+
+func (a *Activities) reopen(ctx context.Context, in Stage) (out ReopenOut, err error) {
+	st, cfg, err := a.open(ctx, in)
+	if err != nil {
+		return out, err
+	}
+	tasks, err := st.Tasks(ctx, in.Run, in.Update)
+	if err != nil {
+		return out, err
+	}
+	for _, task := range tasks {
+		again := 0
+		for m := range cfg.Group.Size {
+			key := store.FailureKey(in.trajectoryKey(task.ID, m))
+			_, f, failed, err := recorded[rl.Failure](ctx, st, key)
+			if err != nil {
+				return out, err
+			}
+			if !failed || f.LeftOut == rl.Voided {
+				continue
+			}
+			if err := st.SetAside(ctx, key); err != nil {
+				return out, err
+			}
+			again++
+		}
+		if again > 0 {
+			out.Groups, out.Episodes = out.Groups+1, out.Episodes+again
+			if err := st.SetAside(ctx, store.ScoresKey(in.Run, in.Update, task.ID)); err != nil {
+				return out, err
+			}
+		}
+	}
+	return out, nil
+}
