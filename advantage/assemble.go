@@ -10,7 +10,7 @@ import (
 
 // Stats describes the collected groups of an update. The first four fields mean what those of rl.UpdateSummary mean.
 type Stats struct {
-	Success              float64 // share of scored trajectories with a score of 1 or more
+	Success              float64 // share of scored trajectories that the environment, or else the reward, gives 1 or more
 	RewardMean           float64 // over scored trajectories
 	RewardStd            float64 // population standard deviation, mean over groups with a score
 	ZeroVarianceFraction float64 // share of groups that nothing distinguishes, left out as zero_variance or kept
@@ -105,7 +105,7 @@ func (a *assembly) gather(group rl.Group, judged rl.Scores) gathered {
 			continue
 		}
 		slot.Score = score.Value
-		a.tally.scored(score.Value)
+		a.tally.scored(score.Value, t.Outcome)
 		if why := a.stale(t); why != "" {
 			slot.LeftOut, slot.Why = rl.Stale, why
 			continue

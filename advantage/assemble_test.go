@@ -44,6 +44,7 @@ func group(task rl.TaskID, values ...float64) (rl.Group, rl.Scores) {
 	s := rl.Scores{Schema: rl.ScoresSchema, Task: task, Reward: "exact"}
 	for i, v := range values {
 		g.Trajectories = append(g.Trajectories, trajectory(task, i, update-1))
+		g.Trajectories[i].Outcome.Value = v
 		s.Scores = append(s.Scores, rl.Score{Value: v})
 	}
 	return g, s
@@ -56,6 +57,21 @@ func assemble(t *testing.T, g rl.Group, s rl.Scores, cfg rl.Config) (rl.Batch, r
 		t.Fatal(err)
 	}
 	return batch, ledger, stats
+}
+
+// A judge's scores say little about success where the environment knows it, and all there is to say where it does not.
+func TestSuccessIsTheEnvironmentsWord(t *testing.T) {
+	g, s := group("train-1", .9, .4, 1, 0)
+	for i, outcome := range []rl.Score{{Value: 1}, {Value: 1}, {Value: 0}, {Unscored: "nobody knows"}} {
+		g.Trajectories[i].Outcome = outcome
+	}
+	if _, _, stats := assemble(t, g, s, config()); stats.Success != .5 {
+		t.Errorf("success %v, want .5", stats.Success)
+	}
+	g.Trajectories[2].Outcome = rl.Score{Unscored: "nobody knows"}
+	if _, _, stats := assemble(t, g, s, config()); stats.Success != .75 {
+		t.Errorf("success %v, want .75", stats.Success)
+	}
 }
 
 func TestAssembleSpreadsAdvantagesOverSampledTokens(t *testing.T) {

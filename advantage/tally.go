@@ -22,10 +22,15 @@ func (t *tally) played(trajectory *rl.Trajectory) {
 	t.turns += len(trajectory.Turns)
 }
 
-func (t *tally) scored(value float64) {
+// scored adds a score. A rollout is solved when the environment itself says so, and where that has no word, when its score is 1
+// or more: a judge's scores compare, and say little about what was achieved.
+func (t *tally) scored(value float64, outcome rl.Score) {
 	t.scores++
 	t.sum += value
-	if value >= 1 {
+	if !outcome.Scored() {
+		outcome.Value = value
+	}
+	if outcome.Value >= 1 {
 		t.solved++
 	}
 	t.group = append(t.group, value)

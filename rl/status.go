@@ -26,7 +26,7 @@ type UpdateSummary struct {
 	Time                 time.Time          `json:"time"`
 	Version              Version            `json:"version"`
 	Checkpoint           Ref                `json:"checkpoint"` // the manifest
-	Success              float64            `json:"success"`    // share of scored trajectories with full reward (>= 1)
+	Success              float64            `json:"success"`    // share of scored trajectories to which the environment, or else the reward, gives 1 or more
 	RewardMean           float64            `json:"reward_mean"`
 	RewardStd            float64            `json:"reward_std"`             // mean over groups of the population std
 	ZeroVarianceFraction float64            `json:"zero_variance_fraction"` // share of groups

@@ -10,6 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/longhaul-rl/longhaul/infra/dev"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
 )
@@ -26,12 +30,25 @@ var lasting = []string{
 func left(t *testing.T, data string, run rl.RunID, done doneCheckpoint) remains {
 	t.Helper()
 	a := &app{data: data, usual: data, out: &output{stdout: io.Discard, stderr: io.Discard, quiet: true}, getenv: func(string) string { return "" }, patience: patience, log: slog.New(slog.DiscardHandler)}
-	c, err := a.connect(t.Context(), want{})
+	c, err := a.connect(t.Context(), want{Temporal: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	unfailed(t, c.Temporal)
 	return remainsOf(t, c.Store, run, done)
+}
+
+// unfailed holds that no run ever failed, which a later start would have made good without a word.
+func unfailed(t *testing.T, c client.Client) {
+	t.Helper()
+	failed, err := c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: dev.Namespace, Query: "ExecutionStatus != 'Running' AND ExecutionStatus != 'Completed' AND ExecutionStatus != 'ContinuedAsNew'"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed.Count > 0 {
+		t.Errorf("%d workflows of the run ended otherwise than well", failed.Count)
+	}
 }
 
 func remainsOf(t *testing.T, s *store.Store, run rl.RunID, done doneCheckpoint) remains {
