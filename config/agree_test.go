@@ -81,7 +81,7 @@ func TestDefaultsFitWhatTheFileSays(t *testing.T) {
 			return c.WarmUp.Max == 0 && c.Policy.Width == 0 && c.Sampling.MaxTokens == 1024 && c.Policy.APIKeyEnv == "OPENAI_API_KEY"
 		}},
 		{head + "reward: {use: judge, url: 'https://h/v1', model: m, max_calls: 9}", func(c rl.Config) bool {
-			return c.Reward.Passes == 2 && c.Reward.DeadBand == 1 && c.Reward.Ties == "allowed" && c.Reward.Timeout.String() == "5m0s"
+			return c.Reward.Passes == 2 && c.Reward.DeadBand == 1.5 && c.Reward.Ties == "allowed" && c.Reward.Timeout.String() == "5m0s"
 		}},
 		{head + "reward: {use: exact, add: {judge: 0.5}, url: 'https://h/v1', model: m, passes: 1}", func(c rl.Config) bool {
 			return c.Reward.Passes == 1 && c.Reward.DeadBand == 0 && c.Reward.Order == "shuffled"

@@ -45,7 +45,7 @@ func TestDefaultIsTheDemoRecipe(t *testing.T) {
 		WarmUp:      rl.WarmUpConfig{Gate: .97, Extra: 700, Max: 1300, Batch: 32, LearningRate: .002},
 		Sampling:    rl.SamplingConfig{Temperature: 1, MaxTokens: 8, Seed: 1},
 		Group:       rl.GroupConfig{Size: 8, PerUpdate: 128, PerActivity: 8, Quorum: .75, Valid: .5, Resample: 2, MaxStaleness: 1},
-		Reward:      rl.RewardConfig{Use: "exact", DeadBand: 1},
+		Reward:      rl.RewardConfig{Use: "exact", DeadBand: 1.5},
 		Advantage:   rl.AdvantageConfig{Use: "grpo", Std: "population", Epsilon: 1e-4, Singleton: "drop", ZeroVariance: "drop", Gamma: 1, StepWeight: 1},
 		Loss:        rl.LossConfig{Use: "ppo", ClipLow: .2, ClipHigh: .28},
 		Update:      rl.UpdateConfig{Use: "embedded", LearningRate: 5e-4, Minibatches: 8, MaxGradNorm: 1, Beta1: .9, Beta2: .99, WeightDecay: .01, Ramp: 3, FinalRate: .1, KLStop: .03},

@@ -32,7 +32,7 @@ func recipe(env string) rl.Config {
 		WarmUp:    rl.WarmUpConfig{Gate: 0.97, Extra: 700, Max: 1300, Batch: 32, LearningRate: 2e-3},
 		Sampling:  rl.SamplingConfig{Temperature: 1, MaxTokens: 8, Seed: 1},
 		Group:     rl.GroupConfig{Size: 8, PerUpdate: 128, PerActivity: 8, Quorum: 0.75, Valid: 0.5, Resample: 2, MaxStaleness: 1},
-		Reward:    rl.RewardConfig{Use: "exact", DeadBand: 1},
+		Reward:    rl.RewardConfig{Use: "exact", DeadBand: 1.5},
 		Advantage: rl.AdvantageConfig{Use: "grpo", Std: "population", Epsilon: 1e-4, Singleton: "drop", ZeroVariance: "drop", Gamma: 1, StepWeight: 1},
 		Loss:      rl.LossConfig{Use: "ppo", ClipLow: 0.2, ClipHigh: 0.28},
 		Update: rl.UpdateConfig{
