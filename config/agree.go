@@ -12,7 +12,7 @@ import (
 var agreements = []func(rl.Config) (w wrong, ok bool){
 	membersAnActivity, groupsAnUpdate, minibatches, evaluationTasks, timeouts, nothingToLearn, tinyContext, tinyWidth, tinyWeights,
 	policyServer, tinyAlone, warmUp, trainable, promoteFloor,
-	judgeServer, judgeSettings, judgeDefaults, judgeBands, judgeRoom, judgePrices, gateAlone, addedTwice, overlong, contributions, rewardsOnce,
+	judgeServer, judgeSettings, judgeDefaults, judgeBands, judgeRoom, judgePrices, gateAlone, gateRange, gateOpens, addedTwice, overlong, contributions, rewardsOnce,
 }
 
 func disagree(found, expected, hint string, paths ...string) wrong {

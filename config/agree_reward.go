@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -77,6 +78,18 @@ func gateAlone(c rl.Config) (wrong, bool) {
 	return disagree(quoted(c.Reward.Gate), "another reward than reward.use", "", "reward.gate", "reward.use"), c.Reward.Gate == "" || c.Reward.Gate != c.Reward.Use
 }
 
+// gateRange: what passes a gate scores (1 + use)/2, which is above all that fails only where use lies from 0 to 1.
+func gateRange(c rl.Config) (wrong, bool) {
+	return disagree(quoted(c.Reward.Use), "exact, format or judge with reward.gate", "a reward below 0 would put attempts that pass below those that fail", "reward.use", "reward.gate"),
+		c.Reward.Gate == "" || !slices.Contains([]string{"cost", "overlong", "turns"}, c.Reward.Use)
+}
+
+// gateOpens: cost and overlong never reach the 1 that passes a gate.
+func gateOpens(c rl.Config) (wrong, bool) {
+	return disagree(quoted(c.Reward.Gate), "exact, format, judge or turns", "a reward that is never above 0 lets no attempt pass", "reward.gate"),
+		c.Reward.Gate != "cost" && c.Reward.Gate != "overlong"
+}
+
 func addedTwice(c rl.Config) (wrong, bool) {
 	for _, t := range c.Reward.Add.Terms() {
 		if t.Name == c.Reward.Use {
@@ -88,7 +101,7 @@ func addedTwice(c rl.Config) (wrong, bool) {
 
 func overlong(c rl.Config) (wrong, bool) {
 	r := c.Reward
-	if (r.Use == "overlong" || r.Add.Overlong != 0 || r.Gate == "overlong") && r.OverlongMax == 0 {
+	if (r.Use == "overlong" || r.Add.Overlong != 0) && r.OverlongMax == 0 {
 		return disagree("no reward.overlong_max", "the sampled tokens of an episode from which it earns -1", "", "reward.overlong_max", "reward.add.overlong", "reward.use"), false
 	}
 	return disagree(strconv.Itoa(r.OverlongBuffer), fmt.Sprintf("at most reward.overlong_max, %d", r.OverlongMax), "", "reward.overlong_buffer", "reward.overlong_max"),

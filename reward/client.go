@@ -50,7 +50,12 @@ func (j *Client) Most(q Question) float64 {
 	for _, m := range q.Messages {
 		chars += len(m.Content)
 	}
-	return float64(chars)/2*j.usdIn + float64(q.MaxTokens)*j.usdOut
+	return j.usd((chars+1)/2, q.MaxTokens)
+}
+
+// usd is the price of so many tokens.
+func (j *Client) usd(prompt, reply int) float64 {
+	return float64(float64(prompt)*j.usdIn) + float64(float64(reply)*j.usdOut)
 }
 
 type callKey struct{}
@@ -100,7 +105,10 @@ func (j *Client) Ask(ctx context.Context, key string, q Question) (Reply, error)
 	if out.Text == "" && c.Message.Refusal != "" {
 		out.Text = "(the judge refuses: " + c.Message.Refusal + ")"
 	}
-	out.Spent.USD = float64(out.Spent.PromptTokens)*j.usdIn + float64(out.Spent.ReplyTokens)*j.usdOut
+	out.Spent.USD = j.usd(out.Spent.PromptTokens, out.Spent.ReplyTokens)
+	if out.Spent.PromptTokens == 0 && out.Spent.ReplyTokens == 0 {
+		out.Spent.USD = j.Most(q) // a server that counts nothing still bills
+	}
 	return out, nil
 }
 

@@ -1,6 +1,7 @@
 package reward
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,8 +121,12 @@ func (p *panel) passes(ctx context.Context, g rl.Group, members []int) (out [][]
 		if !errors.Is(err, endpoint.ErrContextLimit) || results/2 < leastResult {
 			return out, err
 		}
-		p.notes = append(p.notes, fmt.Sprintf("tool results are cut to %d bytes: the group did not fit the judge's context", results/2))
-		p.brief = briefOf(p.config, g, members, results/2)
+		shorter := briefOf(p.config, g, members, results/2)
+		if len(shorter.attempts) == 1 {
+			return out, err // what tells them apart would be cut
+		}
+		p.note(fmt.Sprintf("tool results are cut to %d bytes: the group did not fit the judge's context", results/2))
+		p.brief = shorter
 	}
 }
 
@@ -180,10 +185,7 @@ func (p *panel) compare(ctx context.Context, order []int, seed uint64) ([]verdic
 			return nil, err
 		}
 		p.spent.Add(reply.Spent)
-		found, err := verdicts(reply.Text, ids, turns)
-		if err == nil {
-			err = p.distinct(found)
-		}
+		found, err := p.read(reply, ids, turns)
 		if err == nil {
 			out := make([]verdict, len(order))
 			for i := range order {
@@ -191,15 +193,12 @@ func (p *panel) compare(ctx context.Context, order []int, seed uint64) ([]verdic
 			}
 			return out, nil
 		}
-		if reply.Finish == "length" {
-			err = fmt.Errorf("the reply was cut off after %d tokens: %w", p.config.ReplyTokens, err)
-		}
 		if asked == maxAsks {
 			return nil, &unreadable{fmt.Errorf("no valid reply in %d asks; of the last one: %w", asked, err)}
 		}
 		p.notes = append(p.notes, "the judge was asked again: "+cut(err.Error(), maxReason))
 		q.Messages = append(slices.Clip(q.Messages),
-			rl.Message{Role: rl.Assistant, Content: cut(reply.Text, maxRepeated)},
+			rl.Message{Role: rl.Assistant, Content: cmp.Or(cut(reply.Text, maxRepeated), "(nothing)")}, // servers refuse an empty message
 			rl.Message{Role: rl.User, Content: "This is not a valid reply: " + cut(err.Error(), maxRepeated) + ". Reply again, with JSON only, with every id exactly once and every score a number from 0 to 1."})
 	}
 }
@@ -207,7 +206,21 @@ func (p *panel) compare(ctx context.Context, order []int, seed uint64) ([]verdic
 // maxRepeated bounds what of a bad reply is sent back, in bytes.
 const maxRepeated = 4000
 
-// distinct refuses ties where they are.
+// read takes the verdicts from a whole reply. One that was cut off may hold a draft, which is no verdict.
+func (p *panel) read(reply Reply, ids []string, turns map[string]int) (map[string]verdict, error) {
+	found, err := verdicts(reply.Text, ids, turns)
+	switch {
+	case reply.Finish == "length" && err != nil:
+		return nil, fmt.Errorf("the reply was cut off after %d tokens: %w", p.config.ReplyTokens, err)
+	case reply.Finish == "length":
+		return nil, fmt.Errorf("the reply was cut off after %d tokens", p.config.ReplyTokens)
+	case err != nil:
+		return nil, err
+	}
+	return found, p.distinct(found)
+}
+
+// distinct refuses ties where they are refused.
 func (p *panel) distinct(found map[string]verdict) error {
 	if p.config.Ties != "forced" {
 		return nil
@@ -244,9 +257,12 @@ func (p *panel) fill(out *rl.Scores, passes [][]verdict) {
 	n := len(p.brief.attempts)
 	means := make([]float64, n)
 	for k := range n {
-		for _, v := range passes {
-			means[k] += v[k].score / float64(len(passes))
+		scores := make([]float64, len(passes))
+		for i, v := range passes {
+			scores[i] = v[k].score
 		}
+		slices.Sort(scores) // so that the same scores in other passes are a tie to the last bit
+		means[k] = mean(scores)
 	}
 	out.Flat = p.flat(passes, means)
 	for k, a := range p.brief.attempts {

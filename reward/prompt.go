@@ -32,7 +32,7 @@ const replyForm = `Reply with JSON only, in this form, with one entry for each o
 const turnsForm = `,"turns":[0.0]`
 
 const turnsWords = `
-"turns" has one number from 0 to 1 for each turn of that attempt, in order: how much the turn contributed to what the attempt achieved, or to its failure. Turns without effect get 0.`
+"turns" has one number from 0 to 1 for each turn of that attempt, from turn 0 on, those in the beginning of all attempts included: how much the turn contributed to what the attempt achieved, or to its failure. Turns without effect get 0.`
 
 // attempt is one distinct rendered trajectory of a group.
 type attempt struct {

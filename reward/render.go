@@ -53,10 +53,10 @@ func (r renderer) messages(all []rl.Message, first int) string {
 	return b.String()
 }
 
+// action renders what the agent said and called, each with the turn's number, so that no text can stand where a number would.
 func (r renderer) action(b *strings.Builder, m rl.Message, number string) {
 	if m.Content != "" || len(m.ToolCalls) == 0 {
 		block(b, agentMark, number+m.Content)
-		number = ""
 	}
 	for _, c := range m.ToolCalls {
 		if c.Invalid != "" {
@@ -64,7 +64,6 @@ func (r renderer) action(b *strings.Builder, m rl.Message, number string) {
 		} else {
 			block(b, callMark, number+c.Name+" "+compact(c.Arguments))
 		}
-		number = ""
 	}
 }
 
@@ -85,12 +84,15 @@ func ending(stop rl.StopReason) string {
 
 // block writes a text with its mark; further lines are indented.
 func block(b *strings.Builder, mark, text string) {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
-	text = strings.NewReplacer("\r", "\n", "\u2028", "\n", "\u2029", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n").Replace(text)
+	text = lineBreaks.Replace(strings.ToValidUTF8(text, "\uFFFD"))
 	b.WriteString(mark)
 	b.WriteString(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+indent))
 	b.WriteByte('\n')
 }
+
+// lineBreaks makes one of all that anybody takes for the end of a line, as Python's str.splitlines does.
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n",
+	"\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 // shortened keeps the first three quarters and the last quarter of what is shown of a long result, and says how much is missing.
 func (r renderer) shortened(s string) string {

@@ -106,9 +106,10 @@ func (p *panel) parts(order []int) ([][]int, error) {
 				endpoint.ErrContextLimit, len(p.brief.attempts[k].text), p.config.Context)
 		}
 	}
-	if len(part) > len(anchors) {
-		parts = append(parts, part)
+	if len(part) == len(anchors) {
+		return nil, rl.Errorf(rl.Refused, "judge", "%w: the two attempts to be compared do not fit into %d tokens", endpoint.ErrContextLimit, p.config.Context)
 	}
+	parts = append(parts, part)
 	for i := range parts {
 		slices.SortFunc(parts[i], func(a, b int) int { return cmp.Compare(slices.Index(order, a), slices.Index(order, b)) })
 	}

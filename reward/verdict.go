@@ -29,11 +29,9 @@ const maxReason = 300
 // the judge what is wrong: an id that is missing, unknown or given twice, a score that is absent, no number or outside of
 // [0,1], two different verdicts in one reply. Nothing is guessed.
 func verdicts(reply string, ids []string, turns map[string]int) (map[string]verdict, error) {
-	if _, after, thought := cutLast(reply, "</think>"); thought {
-		reply = after
-	}
-	if strings.TrimSpace(reply) == "" {
-		return nil, errors.New("the reply is empty")
+	reply, err := answer(reply)
+	if err != nil {
+		return nil, err
 	}
 	found, err := objects(reply)
 	if err != nil {
@@ -48,13 +46,32 @@ func verdicts(reply string, ids []string, turns map[string]int) (map[string]verd
 	return nil, fmt.Errorf(`there are %d different JSON objects with "scores"; give one`, len(found))
 }
 
+// answer is the part of a reply that counts. A reply that is JSON as a whole has no thinking part, whatever its reasons quote.
+func answer(reply string) (string, error) {
+	if !json.Valid([]byte(reply)) {
+		at := strings.LastIndex(reply, thoughtEnds)
+		if at >= 0 {
+			reply = reply[at+len(thoughtEnds):]
+		} else if strings.HasPrefix(strings.TrimSpace(reply), "<think>") {
+			return "", errors.New("the thinking has no end, and nothing comes after it")
+		}
+	}
+	if strings.TrimSpace(reply) == "" {
+		return "", errors.New("the reply is empty")
+	}
+	return reply, nil
+}
+
+const thoughtEnds = "</think>"
+
 // Bounds of the work on a reply that is nonsense: beginnings of objects that are none, and faults that are named.
 const (
 	maxBeginnings = 100
 	maxFaults     = 20
 )
 
-// objects finds the distinct JSON objects in a text that have "scores".
+// objects finds the distinct JSON objects in a text that have "scores". Beginnings of objects that are none are passed over, except
+// where they begin with "scores".
 func objects(text string) (found []json.RawMessage, err error) {
 	for at, failed := 0, 0; failed < maxBeginnings; {
 		i := strings.IndexByte(text[at:], '{')
@@ -66,6 +83,9 @@ func objects(text string) (found []json.RawMessage, err error) {
 		var raw json.RawMessage
 		if e := d.Decode(&raw); e != nil {
 			err = fmt.Errorf("the JSON that begins %q cannot be read: %w", beginning(text[at:]), e)
+			if strings.HasPrefix(strings.TrimLeft(text[at+1:], " \t\r\n"), `"scores"`) {
+				return nil, err // whatever stands in it may be quoted from an attempt
+			}
 			at, failed = at+1, failed+1
 			continue
 		}
@@ -160,6 +180,9 @@ func entry(raw json.RawMessage, ids []string, turns map[string]int) (id string, 
 	if err != nil {
 		return "", v, err
 	}
+	if members["id"] == nil {
+		return "", v, errors.New("an entry has no id")
+	}
 	if err := json.Unmarshal(members["id"], &id); err != nil || !slices.Contains(ids, id) {
 		return "", v, fmt.Errorf("the id %s is none of those asked about", beginning(string(members["id"])))
 	}
@@ -212,11 +235,4 @@ func cut(s string, most int) string {
 		most--
 	}
 	return s[:most] + "..."
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }
