@@ -1,0 +1,51 @@
+package reward
+
+import (
+	"context"
+	"testing"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// byPass answers each pass by its own scores of the attempts a, b, c ...
+func byPass(passes ...[]float64) Ask {
+	n := 0
+	return func(ctx context.Context, q Question) (Reply, error) {
+		n++
+		return judgeBy(func(text string, _ int) float64 { return passes[n-1][text[2]-'a'] })(ctx, q)
+	}
+}
+
+// a: .4 and .6, b: .6 and .8. Between them 2 (.1^2 + .1^2) / 1 = .04, within 4 x .01 / 2 = .02: above the band of 1, and
+// below that of 1.5, 2.25 x .02 = .045.
+func TestDeadBand(t *testing.T) {
+	const flat = "the attempts differ by 0.200, the passes by 0.141 (standard deviations of a score): no more than chance allows for"
+	for _, c := range []struct {
+		band   float64
+		passes [][]float64
+		values string
+		flat   string
+	}{
+		{1, [][]float64{{.4, .6}, {.6, .8}}, "0.5 0.7", ""},
+		{1.5, [][]float64{{.4, .6}, {.6, .8}}, "0.6 0.6", flat},
+		{0, [][]float64{{.4, .6}, {.6, .8}}, "0.5 0.7", ""},
+		{1, [][]float64{{0, 1}, {1, 0}}, "0.5 0.5", "the attempts differ by 0.000, the passes by 0.707 (standard deviations of a score): no more than chance allows for"},
+		{100, [][]float64{{.25, .75}, {.25, .75}}, "0.25 0.75", ""}, // the passes agree: there is no chance in it
+		{1, [][]float64{{.5, .5}, {.5, .5}}, "0.5 0.5", ""},
+		{1, [][]float64{{0, .5, 1}, {0, .5, 1}, {.5, 0, 1}}, "0.16666666666666666 0.3333333333333333 1", ""},
+	} {
+		letters := []*rl.Trajectory{said("a"), said("b"), said("c")}[:len(c.passes[0])]
+		s := scoresOf(t, judged(func(r *rl.RewardConfig) { r.DeadBand, r.Passes = c.band, len(c.passes) }), groupOf(letters...), byPass(c.passes...))
+		if values(s) != c.values || s.Flat != c.flat {
+			t.Errorf("band %v, %v: %s, %q", c.band, c.passes, values(s), s.Flat)
+		}
+	}
+}
+
+// The same three scores in other passes are a tie: .1 + .2 + .3 and .3 + .2 + .1 are not the same number.
+func TestEqualScoresInOtherPassesAreATie(t *testing.T) {
+	s := scoresOf(t, judged(func(r *rl.RewardConfig) { r.DeadBand, r.Passes = 0, 3 }), groupOf(said("a"), said("b")), byPass([]float64{.1, .3}, []float64{.2, .2}, []float64{.3, .1}))
+	if s.Scores[0].Value != s.Scores[1].Value {
+		t.Errorf("%v", values(s))
+	}
+}
