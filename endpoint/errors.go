@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -130,7 +131,7 @@ func (s Server) Failure(err error) error {
 	_, mistyped := errors.AsType[*json.UnmarshalTypeError](err)
 	dial, dialled := errors.AsType[*net.OpError](err)
 	switch {
-	case wrong && syntax.Error() == "unexpected end of JSON input":
+	case wrong && syntax.Error() == "unexpected end of JSON input", err == io.ErrUnexpectedEOF:
 		return rl.Errorf(rl.Unavailable, s.At, "half a reply: %w", err)
 	case wrong, mistyped:
 		return s.Nonsense(err)

@@ -22,7 +22,7 @@ type Client struct {
 	server  endpoint.Server
 	timeout time.Duration
 	slots   chan struct{} // one element a call under way
-	usdIn   float64       // a token
+	usdIn   float64       // a million tokens
 	usdOut  float64
 	plain   atomic.Bool // the server knows no JSON schemas: the prompt alone says what is wanted
 }
@@ -35,7 +35,7 @@ func NewClient(c rl.RewardConfig, key string, transport http.RoundTripper) *Clie
 	}
 	j := &Client{
 		server: endpoint.Server{Transport: transport, At: endpoint.At("judge", c.URL), Secret: key}, timeout: time.Duration(c.Timeout),
-		slots: make(chan struct{}, n), usdIn: c.USDIn / 1e6, usdOut: c.USDOut / 1e6,
+		slots: make(chan struct{}, n), usdIn: c.USDIn, usdOut: c.USDOut,
 	}
 	cfg := openai.DefaultConfig(key)
 	cfg.BaseURL = c.URL
@@ -55,7 +55,7 @@ func (j *Client) Most(q Question) float64 {
 
 // usd is the price of so many tokens.
 func (j *Client) usd(prompt, reply int) float64 {
-	return float64(float64(prompt)*j.usdIn) + float64(float64(reply)*j.usdOut)
+	return (float64(float64(prompt)*j.usdIn) + float64(float64(reply)*j.usdOut)) / 1e6
 }
 
 type callKey struct{}

@@ -1,0 +1,252 @@
+package reward
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/endpoint"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+const secret = "sk-judge-0123456789"
+
+// askingOf is a client of a server that answers so, over real HTTP.
+func askingOf(t *testing.T, answer http.HandlerFunc, change func(*rl.RewardConfig)) (*Client, *httptest.Server) {
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	c := rl.RewardConfig{URL: server.URL + "/v1", Model: "m", Timeout: rl.Duration(5 * time.Second), Concurrency: 4, USDIn: 2, USDOut: 8}
+	if change != nil {
+		change(&c)
+	}
+	return NewClient(c, secret, nil), server
+}
+
+var question = Question{Prompt: 1, Model: "m", Messages: []rl.Message{{Role: rl.System, Content: "compare"}, {Role: rl.User, Content: "these"}}, IDs: []string{"B2", "C3"}, MaxTokens: 100, Seed: 7}
+
+const answered = `{"id":"x","model":"m-2024","choices":[{"index":0,"message":{"role":"assistant","content":"{}"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":250,"total_tokens":1250}}`
+
+func TestAsk(t *testing.T) {
+	var path, key, authorization string
+	var body map[string]json.RawMessage
+	j, _ := askingOf(t, func(w http.ResponseWriter, r *http.Request) {
+		path, key, authorization = r.URL.Path, r.Header.Get("Idempotency-Key"), r.Header.Get("Authorization")
+		b, _ := io.ReadAll(r.Body)
+		json.Unmarshal(b, &body)
+		io.WriteString(w, answered)
+	}, nil)
+	reply, err := j.Ask(t.Context(), "runs/a/1", question)
+	// 1,000 x 2 USD and 250 x 8 USD a million
+	want := Reply{Text: "{}", Finish: "stop", Model: "m-2024", Spent: rl.Spent{Calls: 1, PromptTokens: 1000, ReplyTokens: 250, USD: .004}}
+	if err != nil || reply != want {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	if path != "/v1/chat/completions" || key != "runs/a/1" || authorization != "Bearer "+secret {
+		t.Errorf("%s, %s, %s", path, key, authorization)
+	}
+	for name, want := range map[string]string{
+		"model": `"m"`, "seed": `7`, "max_completion_tokens": `100`, "temperature": `1e-45`,
+		"messages":        `[{"role":"system","content":"compare"},{"role":"user","content":"these"}]`,
+		"response_format": `{"type":"json_schema","json_schema":{"name":"scores","schema":{"additionalProperties":false,"properties":{"scores":{"items":{"additionalProperties":false,"properties":{"id":{"enum":["B2","C3"],"type":"string"},"reason":{"type":"string"},"score":{"type":"number"}},"required":["id","reason","score"],"type":"object"},"type":"array"}},"required":["scores"],"type":"object"},"strict":true}}`,
+	} {
+		if got := string(body[name]); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	// 12 characters are 6 tokens at most: 6 x 2 and 100 x 8 USD a million
+	if got := j.Most(question); got != .000812 {
+		t.Errorf("at most %v", got)
+	}
+}
+
+// What a server counts and what it refuses are kept; a server that counts nothing is taken to bill the most.
+func TestReplies(t *testing.T) {
+	for _, c := range []struct {
+		answer, text, finish string
+		usd                  float64
+	}{
+		{`{"choices":[{"message":{"content":"{}"},"finish_reason":"length"}],"usage":{"prompt_tokens":1,"completion_tokens":0}}`, "{}", "length", .000002},
+		{`{"choices":[{"message":{"content":null,"refusal":"I do not judge"},"finish_reason":"stop"}]}`, "(the judge refuses: I do not judge)", "stop", .000812},
+		{`{"choices":[{"message":{"content":""}}],"usage":{"prompt_tokens":-5,"completion_tokens":-1}}`, "", "", .000812},
+	} {
+		j, _ := askingOf(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, c.answer) }, nil)
+		r, err := j.Ask(t.Context(), "k", question)
+		if err != nil || r.Text != c.text || r.Finish != c.finish || r.Spent.USD != c.usd {
+			t.Errorf("%s: %+v, %v", c.answer, r, err)
+		}
+	}
+}
+
+func TestAskFails(t *testing.T) {
+	for _, c := range []struct {
+		status             int
+		retryAfter, answer string
+		kind               rl.Kind
+		wait               time.Duration
+		is                 error
+		words              string
+	}{
+		{401, "", `{"error":{"message":"Incorrect API key: ` + secret + `"}}`, rl.Refused, 0, nil, "401 Unauthorized: Incorrect API key: [key]"},
+		{404, "", `{"error":{"message":"The model m does not exist","code":"model_not_found"}}`, rl.Refused, 0, nil, "404 Not Found: The model m does not exist"},
+		{400, "", `{"error":{"message":"messages: too many images"}}`, rl.Refused, 0, endpoint.ErrConversation, "400 Bad Request: messages: too many images"},
+		{400, "", `{"error":{"message":"too long","code":"context_length_exceeded"}}`, rl.Refused, 0, endpoint.ErrContextLimit, "context limit: too long"},
+		{429, "7", `{"error":{"message":"slow down"}}`, rl.Unavailable, 7 * time.Second, nil, "429 Too Many Requests: slow down"},
+		{500, "", `oops`, rl.Unavailable, 0, nil, "500 Internal Server Error: oops"},
+		{200, "", `<html>try again</html>`, rl.Unavailable, 0, nil, "the reply is not what the API promises: "},
+		{200, "", `{"choices":[]}`, rl.Unavailable, 0, nil, "the reply is not what the API promises: it has no choices"},
+		{200, "", `{"choices":[{"message":{"content":7}}]}`, rl.Unavailable, 0, nil, "the reply is not what the API promises: "},
+		{200, "", `{"choices":[{"message":{"con`, rl.Unavailable, 0, nil, "half a reply: "},
+	} {
+		var asked atomic.Int32
+		j, server := askingOf(t, func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			if c.retryAfter != "" {
+				w.Header().Set("Retry-After", c.retryAfter)
+			}
+			w.WriteHeader(c.status)
+			io.WriteString(w, c.answer)
+		}, nil)
+		_, err := j.Ask(t.Context(), "k", question)
+		e, ok := errors.AsType[*rl.Error](err)
+		if !ok || e.Kind != c.kind || e.RetryAfter != c.wait || c.is != nil && !errors.Is(err, c.is) || asked.Load() != 1 {
+			t.Errorf("%d %s: %v after %d asks", c.status, c.answer, err, asked.Load())
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), "judge "+server.URL+"/v1: ") || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%d: %v, want %s", c.status, err, c.words)
+		}
+	}
+}
+
+func TestAServerThatHangs(t *testing.T) {
+	j, server := askingOf(t, func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // only then does the server see that the client goes away
+		<-r.Context().Done()
+	}, func(c *rl.RewardConfig) { c.Timeout = rl.Duration(100 * time.Millisecond) })
+	if _, err := j.Ask(t.Context(), "k", question); !errors.Is(err, endpoint.ErrNoReply) || rl.KindOf(err) != rl.Unavailable {
+		t.Errorf("%v", err)
+	}
+	server.Close()
+	if _, err := j.Ask(t.Context(), "k", question); rl.KindOf(err) != rl.Unavailable || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A server without schemas is asked once more without one, and never again with one. The call keeps its key.
+func TestAServerWithoutSchemas(t *testing.T) {
+	var with, keys []string
+	j, _ := askingOf(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		schema := strings.Contains(string(b), "json_schema")
+		with, keys = append(with, map[bool]string{true: "schema", false: "plain"}[schema]), append(keys, r.Header.Get("Idempotency-Key"))
+		if schema {
+			w.WriteHeader(400)
+			io.WriteString(w, `{"error":{"message":"unknown field response_format"}}`)
+			return
+		}
+		io.WriteString(w, answered)
+	}, nil)
+	for _, key := range []string{"a", "b"} {
+		if r, err := j.Ask(t.Context(), key, question); err != nil || r.Text != "{}" {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	if got := strings.Join(with, " "); got != "schema plain plain" || strings.Join(keys, " ") != "a a b" {
+		t.Errorf("%s, %s", got, keys)
+	}
+}
+
+func TestConcurrencyIsBounded(t *testing.T) {
+	var now, most atomic.Int32
+	j, _ := askingOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		n := now.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		time.Sleep(10 * time.Millisecond)
+		now.Add(-1)
+		io.WriteString(w, answered)
+	}, func(c *rl.RewardConfig) { c.Concurrency = 3 })
+	var all sync.WaitGroup
+	for range 12 {
+		all.Go(func() {
+			if _, err := j.Ask(t.Context(), "k", question); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if most.Load() != 3 {
+		t.Errorf("%d calls at once", most.Load())
+	}
+}
+
+// A call that waits for its place ends with its context.
+func TestWaitingEnds(t *testing.T) {
+	release := make(chan bool)
+	j, _ := askingOf(t, func(w http.ResponseWriter, _ *http.Request) { <-release; io.WriteString(w, answered) }, func(c *rl.RewardConfig) { c.Concurrency = 1 })
+	first := make(chan error)
+	go func() { _, err := j.Ask(t.Context(), "k", question); first <- err }()
+	for len(j.slots) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := j.Ask(ctx, "k", question); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	close(release)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReady(t *testing.T) {
+	j, _ := askingOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/models" || r.Method != http.MethodGet {
+			w.WriteHeader(404)
+			return
+		}
+		io.WriteString(w, `{"data":[{"id":"m"}]}`)
+	}, nil)
+	if err := j.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	k, _ := askingOf(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, nil)
+	if err := k.Ready(t.Context()); rl.KindOf(err) != rl.Refused {
+		t.Errorf("%v", err)
+	}
+}
+
+// The whole way over HTTP: an empty reply is answered with a message that has content, since servers refuse others.
+func TestJudgeOverHTTP(t *testing.T) {
+	n := 0
+	j, _ := askingOf(t, func(w http.ResponseWriter, r *http.Request) {
+		var q struct{ Messages []rl.Message }
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			t.Error(err)
+		}
+		for _, m := range q.Messages {
+			if m.Content == "" {
+				w.WriteHeader(400)
+				io.WriteString(w, `{"error":{"message":"content is required"}}`)
+				return
+			}
+		}
+		var reply Reply
+		if n++; n > 1 {
+			reply, _ = judgeBy(letter)(r.Context(), Question{Messages: q.Messages})
+		}
+		json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": reply.Text}, "finish_reason": "stop"}}})
+	}, nil)
+	ask := func(ctx context.Context, q Question) (Reply, error) { return j.Ask(ctx, "k", q) }
+	if s := scoresOf(t, judged(nil), eight(), ask); values(s) != "0 0.125 0.25 0.375 0.5 0.625 0.75 0.875" || n != 3 {
+		t.Errorf("%s, %d asks", values(s), n)
+	}
+}
