@@ -39,12 +39,13 @@ var rooms = []struct {
 	{"infra/dev/s3", []string{"rl"}, "the embedded server speaks S3 to anybody; it must not know our keys"},
 	{"infra/dev", []string{"infra/dev/s3", "inprocess", "rl"}, "it starts outside parts; what runs on them comes from above"},
 	{"infra/faults", []string{"inprocess"}, "it stands between any client and any server of HTTP, and only tests use it"},
+	{"infra/simjudge", []string{"envs", "rl"}, "it knows of a judge's prompt what any judge does, its text, and of a task what its environment says"},
 	{"activities", []string{"advantage", "config", "endpoint", "envs", "inprocess", "policy", "reward", "rl", "rollout", "safetensors", "store", "tiny", "tiny/nn"},
 		"an activity brings the stages' own packages together; which one runs when is the workflows' decision"},
 	{"workflows", []string{"activities", "rl"}, "a workflow decides by references and counters alone: whatever it imports, it may not call, since replay must repeat it"},
 	{"workers", []string{"activities", "config", "rl", "store", "workflows"}, "a worker registers what is below; it takes its servers as addresses, embedded or not"},
 	{"cmd/longhaul/render", []string{"rl"}, "text is made of recorded values, so that it can be tested on canned ones"},
-	{"cmd/longhaul", []string{"activities", "advantage", "cmd/longhaul/render", "config", "envs", "infra/dev", "inprocess", "policy", "reward", "rl", "rollout",
+	{"cmd/longhaul", []string{"activities", "advantage", "cmd/longhaul/render", "config", "envs", "infra/dev", "infra/simjudge", "inprocess", "policy", "reward", "rl", "rollout",
 		"safetensors", "store", "tiny", "tiny/kern", "tiny/nn", "workers", "workflows"}, "the command is at the top: nobody imports it"},
 }
 

@@ -207,20 +207,28 @@ func TestWaitingEnds(t *testing.T) {
 	}
 }
 
-func TestReady(t *testing.T) {
-	j, _ := askingOf(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v1/models" || r.Method != http.MethodGet {
-			w.WriteHeader(404)
-			return
+func TestModels(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		answer string
+		models string
+		kind   rl.Kind
+	}{
+		{200, `{"data":[{"id":"m"},{"id":"m-2024"}]}`, "m m-2024", ""},
+		{200, `{"data":[]}`, "", rl.NotFound},
+		{401, "", "", rl.Refused},
+		{503, "", "", rl.Unavailable},
+	} {
+		j, _ := askingOf(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v1/models" || r.Method != http.MethodGet {
+				t.Errorf("%s %s", r.Method, r.URL)
+			}
+			w.WriteHeader(c.status)
+			io.WriteString(w, c.answer)
+		}, nil)
+		if models, err := j.Models(t.Context()); strings.Join(models, " ") != c.models || rl.KindOf(err) != c.kind {
+			t.Errorf("%d %s: %q, %v", c.status, c.answer, models, err)
 		}
-		io.WriteString(w, `{"data":[{"id":"m"}]}`)
-	}, nil)
-	if err := j.Ready(t.Context()); err != nil {
-		t.Error(err)
-	}
-	k, _ := askingOf(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, nil)
-	if err := k.Ready(t.Context()); rl.KindOf(err) != rl.Refused {
-		t.Errorf("%v", err)
 	}
 }
 
