@@ -6,6 +6,7 @@
 // it (compose.go). Package activities calls it from JudgeGroup, and writes the scores once.
 //
 // The judge is an LLM that compares the whole group in one call: judge.go says how, prompt.go what it is told, render.go how an
-// attempt is written down for it, verdict.go how its reply is read, split.go what happens when the group is too long for it.
-// It asks through an Ask, so that whoever runs it can keep a record of what was asked and answered: asking is what costs.
+// attempt is written down for it, ask.go how often it is asked, found.go and verdict.go how its reply is read, split.go what happens
+// when the group is too long for it, mean.go how its answers become scores. It asks through an Ask, so that whoever runs it can keep a
+// record of what was asked and answered: asking is what costs. client.go is an Ask over HTTP.
 package reward

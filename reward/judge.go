@@ -1,12 +1,9 @@
 package reward
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -56,9 +53,6 @@ type judge struct {
 	ask    Ask
 }
 
-// maxAsks bounds how often one comparison is asked for.
-const maxAsks = 3
-
 // nobody is the score of members whom there is nothing to tell from.
 const nobody = .5
 
@@ -99,11 +93,6 @@ func (j *judge) score(ctx context.Context, g rl.Group) (rl.Scores, error) {
 	p.fill(&out, passes)
 	return out, nil
 }
-
-// unreadable says that a judge did not give what was asked for, however often it was asked.
-type unreadable struct{ cause error }
-
-func (u *unreadable) Error() string { return u.cause.Error() }
 
 // panel is the work on one group.
 type panel struct {
@@ -163,164 +152,4 @@ func (p *panel) order(seed uint64) []int {
 		return order
 	}
 	return rand.New(rand.NewPCG(seed, seed)).Perm(n)
-}
-
-// compare asks about some attempts, in this order, until the reply can be read.
-func (p *panel) compare(ctx context.Context, order []int, seed uint64) ([]verdict, error) {
-	ids := opaque(len(order), seed)
-	q := Question{
-		Prompt: promptVersion, Model: p.config.Model, Messages: p.brief.messages(p.config, order, ids), IDs: sorted(ids),
-		PerTurn: p.config.PerTurn == "asked", Temperature: p.config.Temperature, MaxTokens: p.config.ReplyTokens, Seed: seed,
-	}
-	turns := map[string]int(nil)
-	if q.PerTurn {
-		turns = map[string]int{}
-		for i, k := range order {
-			turns[ids[i]] = p.brief.attempts[k].turns
-		}
-	}
-	for asked := 1; ; asked++ {
-		reply, err := p.ask(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		p.spent.Add(reply.Spent)
-		found, err := p.read(reply, ids, turns)
-		if err == nil {
-			out := make([]verdict, len(order))
-			for i := range order {
-				out[i] = found[ids[i]]
-			}
-			return out, nil
-		}
-		if asked == maxAsks {
-			return nil, &unreadable{fmt.Errorf("no valid reply in %d asks; of the last one: %w", asked, err)}
-		}
-		p.notes = append(p.notes, "the judge was asked again: "+cut(err.Error(), maxReason))
-		q.Messages = append(slices.Clip(q.Messages),
-			rl.Message{Role: rl.Assistant, Content: cmp.Or(cut(reply.Text, maxRepeated), "(nothing)")}, // servers refuse an empty message
-			rl.Message{Role: rl.User, Content: "This is not a valid reply: " + cut(err.Error(), maxRepeated) + ". Reply again, with JSON only, with every id exactly once and every score a number from 0 to 1."})
-	}
-}
-
-// maxRepeated bounds what of a bad reply is sent back, in bytes.
-const maxRepeated = 4000
-
-// read takes the verdicts from a whole reply. One that was cut off may hold a draft, which is no verdict.
-func (p *panel) read(reply Reply, ids []string, turns map[string]int) (map[string]verdict, error) {
-	found, err := verdicts(reply.Text, ids, turns)
-	switch {
-	case reply.Finish == "length" && err != nil:
-		return nil, fmt.Errorf("the reply was cut off after %d tokens: %w", p.config.ReplyTokens, err)
-	case reply.Finish == "length":
-		return nil, fmt.Errorf("the reply was cut off after %d tokens", p.config.ReplyTokens)
-	case err != nil:
-		return nil, err
-	}
-	return found, p.distinct(found)
-}
-
-// distinct refuses ties where they are refused.
-func (p *panel) distinct(found map[string]verdict) error {
-	if p.config.Ties != "forced" {
-		return nil
-	}
-	by := map[float64]string{}
-	for _, id := range slices.Sorted(maps.Keys(found)) {
-		if other, tie := by[found[id].score]; tie {
-			return fmt.Errorf("ids %q and %q have the same score", other, id)
-		}
-		by[found[id].score] = id
-	}
-	return nil
-}
-
-// opaque are n ids that say nothing about order or number, distinct.
-func opaque(n int, seed uint64) []string {
-	const letters, digits = "BCDFGHJKLMNPQRSTVWXZ", "23456789"
-	r := rand.New(rand.NewPCG(seed, 1))
-	ids := make([]string, 0, n)
-	for len(ids) < n {
-		id := string(letters[r.IntN(len(letters))]) + string(digits[r.IntN(len(digits))])
-		if n > 40 {
-			id = string(letters[r.IntN(len(letters))]) + string(letters[r.IntN(len(letters))]) + id[1:]
-		}
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// fill gives the members their scores from the passes' verdicts.
-func (p *panel) fill(out *rl.Scores, passes [][]verdict) {
-	n := len(p.brief.attempts)
-	means := make([]float64, n)
-	for k := range n {
-		scores := make([]float64, len(passes))
-		for i, v := range passes {
-			scores[i] = v[k].score
-		}
-		slices.Sort(scores) // so that the same scores in other passes are a tie to the last bit
-		means[k] = mean(scores)
-	}
-	out.Flat = p.flat(passes, means)
-	for k, a := range p.brief.attempts {
-		s := rl.Score{Value: means[k], Reason: passes[0][k].reason, Turns: meanTurns(passes, k)}
-		if len(passes) > 1 {
-			s.Metrics = map[string]float64{}
-			for i, v := range passes {
-				s.Metrics[fmt.Sprintf("judge_pass_%d", i+1)] = v[k].score
-			}
-		}
-		if out.Flat != "" {
-			s.Value = mean(means)
-		}
-		for _, i := range a.members {
-			out.Scores[i] = s
-		}
-	}
-}
-
-// flat says that the attempts differ no more than the passes do, by a one-way analysis of variance with attempts as groups and
-// passes as repetitions: with b = P sum (mean_k - mean)^2 / (n-1) between and w = sum (s_pk - mean_k)^2 / (n (P-1)) within,
-// b = w is what chance alone gives, and the group is flat when b <= dead_band^2 w.
-func (p *panel) flat(passes [][]verdict, means []float64) string {
-	count, n := float64(len(passes)), float64(len(means))
-	if len(passes) < 2 || p.config.DeadBand == 0 {
-		return ""
-	}
-	between, within, all := 0.0, 0.0, mean(means)
-	for k, m := range means {
-		between += float64((m - all) * (m - all))
-		for _, v := range passes {
-			within += float64((v[k].score - m) * (v[k].score - m))
-		}
-	}
-	between, within = count*between/(n-1), within/(n*(count-1))
-	if within == 0 || between > float64(p.config.DeadBand*p.config.DeadBand)*within {
-		return ""
-	}
-	return fmt.Sprintf("the attempts differ by %.3f, the passes by %.3f (standard deviations of a score): no more than chance allows for", math.Sqrt(between), math.Sqrt(within))
-}
-
-func mean(v []float64) (m float64) {
-	for _, x := range v {
-		m += x
-	}
-	return m / float64(len(v))
-}
-
-// meanTurns is an attempt's contributions by turn, over the passes.
-func meanTurns(passes [][]verdict, k int) []float64 {
-	if passes[0][k].turns == nil {
-		return nil
-	}
-	out := make([]float64, len(passes[0][k].turns))
-	for _, v := range passes {
-		for t, x := range v[k].turns {
-			out[t] += x / float64(len(passes))
-		}
-	}
-	return out
 }

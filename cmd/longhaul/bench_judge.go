@@ -81,11 +81,8 @@ func judgedGroup(ctx context.Context) (rl.Group, error) {
 		return rl.Group{}, err
 	}
 	task := world.Task(rl.Train, 4)
-	spec := world.New().Spec()
 	g := rl.Group{Task: task, Trajectories: make([]*rl.Trajectory, benchGroup), Failed: make([]string, benchGroup)}
-	for _, t := range spec.Tools {
-		g.Tools = append(g.Tools, t.Tool)
-	}
+	world.Brief(&g)
 	for member := range g.Trajectories {
 		if g.Trajectories[member], err = judgedEpisode(ctx, world, task, member); err != nil {
 			return rl.Group{}, err

@@ -84,6 +84,7 @@ func group(t testing.TB, index int) rl.Group {
 	}
 	task := world.Task(rl.Train, index)
 	g := rl.Group{Task: task, Failed: make([]string, 8)}
+	world.Brief(&g)
 	for n := range 4 {
 		g.Trajectories = append(g.Trajectories, played(t, task, wordy(n)), played(t, task, wrong(n)))
 	}
