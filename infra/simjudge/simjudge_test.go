@@ -56,8 +56,6 @@ func played(t testing.TB, task rl.Task, change func(turn int, action *rl.Message
 	return x
 }
 
-func right(int, *rl.Message) bool { return false }
-
 // wrong answers with a place where the order is not.
 func wrong(n int) func(int, *rl.Message) bool {
 	return func(_ int, action *rl.Message) bool {
