@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/longhaul-rl/longhaul/envs"
@@ -22,13 +23,54 @@ func (j *Judge) exact(ctx context.Context, p prompt) ([]float64, error) {
 	for i, a := range p.attempts {
 		all[i] = a.steps(env.Spec())
 	}
-	for _, task := range j.tasks[question] {
+	tasks, err := j.candidates(ctx, env, question, all)
+	if err != nil {
+		return nil, err
+	}
+	for _, task := range tasks {
 		scores, same, err := replayed(ctx, env, task, all)
 		if err != nil || same {
 			return scores, err
 		}
 	}
 	return nil, fmt.Errorf("none of the tasks %v of %s begins with %q and answers as the attempts' tools did", j.options.Tasks, j.options.World, question)
+}
+
+// maxFirsts bounds how many first calls are remembered.
+const maxFirsts = 1000
+
+// candidates are the tasks with a question that answer an attempt's first call as it was answered. Nearly all attempts at an order
+// begin alike, so what all tasks answer to a first call is played once and remembered.
+func (j *Judge) candidates(ctx context.Context, env envs.Env, question string, all [][]step) ([]rl.Task, error) {
+	at := slices.IndexFunc(all, func(s []step) bool { return len(s) > 0 })
+	if at < 0 {
+		return j.tasks[question], nil
+	}
+	first := all[at][0]
+	key := question + "\n" + first.call.Name + " " + string(first.call.Arguments)
+	j.mu.Lock()
+	by, ok := j.firsts[key]
+	j.mu.Unlock()
+	if ok {
+		return by[first.result], nil
+	}
+	by = map[string][]rl.Task{}
+	for _, task := range j.tasks[question] {
+		if _, err := env.Reset(ctx, task); err != nil {
+			return nil, err
+		}
+		r, err := env.Step(ctx, first.call)
+		if err != nil {
+			return nil, err
+		}
+		by[r.Content] = append(by[r.Content], task)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.firsts) < maxFirsts {
+		j.firsts[key] = by
+	}
+	return by[first.result], nil
 }
 
 // question is what the user says first.

@@ -42,6 +42,8 @@ type Judge struct {
 	mu    sync.Mutex
 	stats Stats
 	kept  map[string]*answer // by Idempotency-Key
+	// firsts are, by a question and a first call, the tasks by what they answer to it; what is in it is not changed.
+	firsts map[string]map[string][]rl.Task
 }
 
 // Stats count what a judge did.
@@ -61,7 +63,7 @@ func New(ctx context.Context, o Options) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{options: o, world: world, mux: http.NewServeMux(), kept: map[string]*answer{}}
+	j := &Judge{options: o, world: world, mux: http.NewServeMux(), kept: map[string]*answer{}, firsts: map[string]map[string][]rl.Task{}}
 	if j.tasks, err = byQuestion(ctx, world, o.Tasks); err != nil {
 		return nil, err
 	}
