@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/longhaul-rl/longhaul/endpoint"
 	"github.com/longhaul-rl/longhaul/reward"
@@ -25,50 +26,55 @@ type asking struct {
 }
 
 func (a asking) ask(ctx context.Context, q reward.Question) (reward.Reply, error) {
-	question := store.SHA256(rl.CanonicalJSON(q))
-	key := store.JudgeReplyKey(a.run, a.update, a.task, question)
+	key := store.JudgeReplyKey(a.run, a.update, a.task, store.SHA256(rl.CanonicalJSON(q)))
+	call := store.SHA256([]byte(key)) // two groups may put the same question
 	_, reply, ok, err := recorded[reward.Reply](ctx, a.store, key)
 	if err != nil {
 		return reply, err
 	}
 	if !ok {
-		if err := a.reserve(ctx, question, a.client.Most(q)); err != nil {
+		if err := a.reserve(ctx, call, a.client.Most(q)); err != nil {
 			return reply, err
 		}
-		if reply, err = a.client.Ask(ctx, question, q); err != nil {
-			return reply, a.unanswered(ctx, question, err)
+		if reply, err = a.client.Ask(ctx, call, q); err != nil {
+			return reply, a.unanswered(ctx, call, err)
 		}
 		if _, reply, err = store.PutJSON(ctx, a.store, key, reply); err != nil {
 			return reply, err
 		}
 	}
-	return reply, a.settle(ctx, question, reply.Spent)
+	return reply, a.settle(ctx, call, reply.Spent)
 }
 
-func (a asking) reserve(ctx context.Context, question string, most float64) error {
+func (a asking) reserve(ctx context.Context, call string, most float64) error {
 	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), func(s rl.Spend) (rl.Spend, error) {
-		return s.Reserve(question, most, a.config.MaxCalls, a.config.MaxUSD)
+		return s.Reserve(call, most, a.config.MaxCalls, a.config.MaxUSD)
 	})
 	return err
 }
 
-func (a asking) settle(ctx context.Context, question string, spent rl.Spent) error {
+func (a asking) settle(ctx context.Context, call string, spent rl.Spent) error {
 	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), func(s rl.Spend) (rl.Spend, error) {
-		return s.Settle(question, spent), nil
+		return s.Settle(call, spent), nil
 	})
 	return err
 }
 
-// unanswered closes a call that the judge certainly did not answer; one of which that is not known stays open.
-func (a asking) unanswered(ctx context.Context, question string, cause error) error {
-	if ctx.Err() != nil || errors.Is(cause, endpoint.ErrNoReply) {
+// unanswered closes a call that the judge certainly did not serve; one of which that is not known stays open.
+func (a asking) unanswered(ctx context.Context, call string, cause error) error {
+	if !errors.Is(cause, endpoint.ErrUnserved) {
 		return cause
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasing)
+	defer cancel()
 	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), func(s rl.Spend) (rl.Spend, error) {
-		return s.Release(question), nil
+		return s.Release(call), nil
 	})
 	return errors.Join(cause, err)
 }
+
+// releasing bounds how long a stage that ends takes to close a call.
+const releasing = 2 * time.Second
 
 // judgeClient is the client of a run's judge, nil where none takes part.
 func (a *Activities) judgeClient(ctx context.Context, c rl.RewardConfig) (*reward.Client, error) {

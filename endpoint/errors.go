@@ -28,6 +28,19 @@ var ErrConversation = errors.New("the server refuses this conversation")
 // ErrNoReply says that a server that was reached did not reply before the deadline.
 var ErrNoReply = errors.New("no reply before the deadline")
 
+// ErrUnserved says that the request was certainly not served: the server was not reached, or answered that it would not or could
+// not do it. Nothing is paid for. Without it nobody knows: an answer may be lost that was given.
+var ErrUnserved = errors.New("not served")
+
+// unserved is an error that is ErrUnserved, too, and says no more for it.
+type unserved struct{ error }
+
+func (u unserved) Is(target error) bool { return target == ErrUnserved }
+func (u unserved) Unwrap() error        { return u.error }
+
+// Unserved marks the error of a request that was never sent.
+func Unserved(err error) error { return unserved{err} }
+
 // maxWords bounds what is kept of a server's own words, in bytes.
 const maxWords = 2000
 
@@ -50,6 +63,7 @@ func (s Server) statusError(status int, h http.Header, body []byte) *rl.Error {
 	case (status == 400 || status == 413 || status == 422) && !everybody.MatchString(code+" "+say):
 		e.Err = fmt.Errorf("%w: %w", ErrConversation, e.Err)
 	}
+	e.Err = unserved{e.Err}
 	return e
 }
 
@@ -135,7 +149,9 @@ func (s Server) Failure(err error) error {
 		return rl.Errorf(rl.Unavailable, s.At, "half a reply: %w", err)
 	case wrong, mistyped:
 		return s.Nonsense(err)
-	case errors.Is(err, context.DeadlineExceeded) && !(dialled && dial.Op == "dial"):
+	case dialled && dial.Op == "dial":
+		err = unserved{err}
+	case errors.Is(err, context.DeadlineExceeded):
 		return rl.Errorf(rl.Unavailable, s.At, "%w: %w", ErrNoReply, err)
 	}
 	return rl.Errorf(rl.Unavailable, s.At, "%w", err)

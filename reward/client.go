@@ -79,7 +79,7 @@ func (j *Client) Ask(ctx context.Context, key string, q Question) (Reply, error)
 	case j.slots <- struct{}{}:
 		defer func() { <-j.slots }()
 	case <-ctx.Done():
-		return Reply{}, ctx.Err()
+		return Reply{}, endpoint.Unserved(ctx.Err())
 	}
 	call := context.WithValue(ctx, callKey{}, key)
 	if j.timeout > 0 {

@@ -2,21 +2,27 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/longhaul-rl/longhaul/infra/simjudge"
+	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// killedRun warms up for a moment and makes enough updates to be killed in all stages.
+// killedRun warms up for a moment and makes enough updates to be killed in all stages. It is judged over HTTP.
 const killedRun = `name: killed
 env: {use: orders}
 policy: {width: 32, layers: 1, hidden: 64}
@@ -25,7 +31,18 @@ group: {size: 8, per_update: 16, per_activity: 8}
 update: {minibatches: 2}
 updates: 6
 eval: {every: 3, tasks: 10}
+reward: {use: judge, model: simulated-judge, timeout: 20s, url: %s/v1}
 `
+
+// theJudge judges all killed runs from outside of their processes. It takes a while for each answer, so that kills meet it at
+// work, and is paid once for a key.
+var theJudge = sync.OnceValues(func() (*simjudge.Judge, string) {
+	j, err := simjudge.New(context.Background(), simjudge.Options{World: "orders", Tasks: rl.TaskRange{Last: 9999}, Noise: .15, Bias: .1, Delay: 20 * time.Millisecond})
+	if err != nil {
+		panic(err)
+	}
+	return j, httptest.NewServer(j).URL
+})
 
 // kills is how often the run is killed at random. `make crash` asks for more by LONGHAUL_KILLS.
 const kills = 8
@@ -53,7 +70,8 @@ type crashing struct {
 func newCrashing(t *testing.T) *crashing {
 	dir := t.TempDir()
 	c := &crashing{filepath.Join(dir, "run.yaml"), filepath.Join(dir, "data"), nil}
-	if err := os.WriteFile(c.file, []byte(killedRun), 0o644); err != nil {
+	_, judge := theJudge()
+	if err := os.WriteFile(c.file, fmt.Appendf(nil, killedRun, judge), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -91,7 +109,15 @@ func (c *crashing) end(t *testing.T) remains {
 		slices.Sort(c.restarts)
 		t.Logf("from a start to the first new turn: median %.2f s of %d, at most %.2f s", c.restarts[len(c.restarts)/2], len(c.restarts), c.restarts[len(c.restarts)-1])
 	}
-	return left(t, c.data, "killed", done)
+	got := left(t, c.data, "killed", done)
+	// Killed or not, runs put the same questions: each is answered in the run's record, and was paid for once in all.
+	judge, _ := theJudge()
+	stats := judge.Stats()
+	t.Logf("the judge was asked %d times and paid %d times; a run keeps %d answers", stats.Asked, stats.Paid, got.Answers)
+	if stats.Paid != got.Answers || got.Answers == 0 {
+		t.Errorf("paid for %d answers, %d are on record", stats.Paid, got.Answers)
+	}
+	return got
 }
 
 // A run that is killed again and again, at random moments, goes on each time it is started, and ends (one that ends
@@ -141,7 +167,9 @@ var killPoints = []struct{ name, rule string }{
 	{"between turns: committed, not acted on", `PUT /updates/.*/journal/ 5 kill-after`},
 	{"an episode played, not stored", `PUT /episodes/ 2 kill-before`},
 	{"an episode stored, not told", `PUT /episodes/ 2 kill-after`},
-	{"mid-judge", `PUT /scores.json 2 kill-before`},
+	{"mid-judge: answered, not recorded", `PUT /judge/ 2 kill-before`},
+	{"mid-judge: recorded, not settled", `PUT /judge/ 2 kill-after`},
+	{"judged, not recorded", `PUT /scores.json 2 kill-before`},
 	{"judged, not told", `PUT /scores.json 2 kill-after`},
 	{"mid-batch: the ledger without its batch", `PUT /ledger.json 1 kill-after`},
 	{"the batch, not told", `PUT /batch.safetensors 1 kill-after`},
@@ -219,6 +247,7 @@ type remains struct {
 	Checkpoint doneCheckpoint
 	Objects    int    // trajectories, scores, batches, ledgers, evaluations, manifests
 	Digest     string // of their keys and bytes
+	Answers    int    // of the judge
 	Twice      int    // turns that are on record more than once: taken again although they were committed
 }
 

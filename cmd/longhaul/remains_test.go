@@ -22,7 +22,7 @@ import (
 // clock readings, and journals say who wrote what.
 var lasting = []string{
 	"config.json", "latest", "best", "ckpt/*.json", "updates/*/tasks*.json", "updates/*/groups/*/episodes/*/trajectory.json.zst",
-	"updates/*/groups/*/episodes/*/failure.json", "updates/*/groups/*/scores.json", "updates/*/batch.safetensors", "updates/*/ledger.json",
+	"updates/*/groups/*/episodes/*/failure.json", "updates/*/groups/*/scores.json", "updates/*/groups/*/judge/*.json", "updates/*/batch.safetensors", "updates/*/ledger.json",
 	"evals/*/tasks.json", "evals/*/evaluation.json", "evals/*/*/*/trajectory.json.zst",
 }
 
@@ -76,6 +76,9 @@ func remainsOf(t *testing.T, s *store.Store, run rl.RunID, done doneCheckpoint) 
 					r.Twice++
 				}
 			}
+		}
+		if strings.Contains(name, "/judge/") {
+			r.Answers++
 		}
 		for _, pattern := range lasting {
 			if ok, _ := path.Match(pattern, name); ok {
