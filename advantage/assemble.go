@@ -60,6 +60,7 @@ func Assemble(run rl.RunID, update rl.UpdateNumber, groups []rl.Group, scores []
 	}
 	a.batch.Versions = versions(a.trained)
 	a.ledger.Balance()
+	a.ledger.Signals = signals(groups, scores, a.ledger, a.batch)
 	return a.batch, a.ledger, a.tally.stats(len(groups)), nil
 }
 

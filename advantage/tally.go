@@ -22,18 +22,23 @@ func (t *tally) played(trajectory *rl.Trajectory) {
 	t.turns += len(trajectory.Turns)
 }
 
-// scored adds a score. A rollout is solved when the environment itself says so, and where that has no word, when its score is 1
-// or more: a judge's scores compare, and say little about what was achieved.
+// scored adds a score.
 func (t *tally) scored(value float64, outcome rl.Score) {
 	t.scores++
 	t.sum += value
-	if !outcome.Scored() {
-		outcome.Value = value
-	}
-	if outcome.Value >= 1 {
+	if solved(value, outcome) {
 		t.solved++
 	}
 	t.group = append(t.group, value)
+}
+
+// solved reports whether a rollout is: when the environment itself says so, and where that has no word, when its score is 1 or
+// more. A judge's scores compare, and say little about what was achieved.
+func solved(value float64, outcome rl.Score) bool {
+	if outcome.Scored() {
+		value = outcome.Value
+	}
+	return value >= 1
 }
 
 // closed ends a group.

@@ -78,9 +78,13 @@ type Ledger struct {
 	Judge   Spent           `json:"judge,omitzero"`
 	Notes   []Note          `json:"notes,omitempty"` // how groups were judged, where that is out of the ordinary
 	// Truncated counts the episodes that were cut off; they are among the others.
-	Truncated int    `json:"truncated"`
-	Balanced  bool   `json:"balanced"` // the sums agree
-	Slots     []Slot `json:"slots"`
+	Truncated int  `json:"truncated"`
+	Balanced  bool `json:"balanced"` // the sums agree
+	// PutOff counts the tasks that the curriculum passed over when it chose those of this update, by how their groups
+	// were alike.
+	PutOff  map[Alike]int `json:"put_off,omitempty"`
+	Signals *Signals      `json:"signals,omitempty"`
+	Slots   []Slot        `json:"slots"`
 }
 
 // LedgerSchema is the version of the Ledger JSON form.
