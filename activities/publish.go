@@ -14,7 +14,8 @@ type PublishIn struct {
 	Summary rl.UpdateSummary `json:"summary"`
 }
 
-// PublishOut says whether the update's summary is this one or was written before, and which events it tells.
+// PublishOut says whether the update's summary is this one or was written before, and which of the workflow's events it
+// tells.
 type PublishOut struct {
 	New  bool       `json:"new"`
 	Told []rl.Event `json:"told,omitempty"`
@@ -39,7 +40,21 @@ func (a *Activities) publish(ctx context.Context, in PublishIn) (out PublishOut,
 		return out, err
 	}
 	s.Schema, s.Run, s.Update, s.Time = rl.UpdateSummarySchema, in.Run, in.Update, time.Now().UTC()
+	if in.Update > 0 {
+		if err := observe(ctx, st, cfg, &s); err != nil {
+			return out, err
+		}
+	}
 	s.Seconds.Publish = time.Since(start).Seconds()
 	_, recorded, err := store.PutJSON(ctx, st, store.SummaryKey(in.Run, in.Update), s)
-	return PublishOut{New: recorded.Time.Equal(s.Time), Told: recorded.Events}, err
+	out.New = err == nil && recorded.Time.Equal(s.Time)
+	for _, e := range recorded.Events {
+		switch {
+		case e.Kind != rl.Warning: // those are the workflow's own; what stages find is no part of its history
+			out.Told = append(out.Told, e)
+		case out.New:
+			a.log().Warn(e.Text, "run", in.Run, "update", in.Update, "warning", e.Name)
+		}
+	}
+	return out, err
 }

@@ -36,17 +36,20 @@ type UpdateSummary struct {
 	Turns                int                `json:"turns"`
 	LearningRate         float64            `json:"learning_rate"`
 	Seconds              Seconds            `json:"seconds"`
+	Signals              *Signals           `json:"signals,omitempty"` // nil: update 0, or a version of longhaul without them
+	Watch                *Watch             `json:"watch,omitempty"`
 	Events               []Event            `json:"events,omitempty"`
 }
 
 // UpdateSummarySchema is the version of the UpdateSummary JSON form.
 const UpdateSummarySchema = "longhaul/summary/1"
 
-// Event is something a person should hear of: a fallback to an older checkpoint, a collapse, a pause.
+// Event is something a person should hear of: a fallback to an older checkpoint, a collapse, a pause, a warning.
 type Event struct {
 	Time   time.Time    `json:"time"`
 	Update UpdateNumber `json:"update"`
-	Kind   string       `json:"kind"` // checkpoint_fallback, collapse, promoted ...
+	Kind   string       `json:"kind"`           // checkpoint_fallback, collapse, promoted, warning ...
+	Name   string       `json:"name,omitempty"` // of a warning: entropy_collapse ...
 	Text   string       `json:"text"`
 }
 
