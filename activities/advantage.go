@@ -71,6 +71,13 @@ func (a *Activities) computeAdvantages(ctx context.Context, in ComputeAdvantages
 		}
 	}
 	ledger.USD = ledger.Judge.USD
+	if cfg.Curriculum.Floor > 0 {
+		_, c, _, err := recorded[rl.Curriculum](ctx, st, store.CurriculumKey(in.Run, in.Update))
+		if err != nil {
+			return out, err
+		}
+		ledger.PutOff = c.PutOff
+	}
 	out = ComputeAdvantagesOut{Sequences: len(batch.Samples), TrainedTokens: batch.TrainedTokens(), Versions: batch.Versions, LeftOut: ledger.LeftOut, Stats: stats}
 	for _, s := range batch.Samples {
 		out.Tokens += len(s.Tokens)

@@ -26,9 +26,9 @@ type SampleGroupOut struct {
 }
 
 // SampleGroup chooses the tasks of an update, one group each: the next group.per_update tasks of a fixed
-// shuffle of env.tasks.train, which is shuffled anew once it was gone through. For an evaluation it takes the
-// first eval.tasks of env.tasks.eval. A further round takes tasks that the update does not have yet, from a shuffle of
-// its own; there may be fewer than asked for.
+// shuffle of env.tasks.train, which is shuffled anew once it was gone through; with a curriculum, fewer of those that
+// taught nothing of late (see curriculum). For an evaluation it takes the first eval.tasks of env.tasks.eval. A further
+// round takes tasks that the update does not have yet, from a shuffle of its own; there may be fewer than asked for.
 func (a *Activities) SampleGroup(ctx context.Context, in SampleGroupIn) (SampleGroupOut, error) {
 	out, err := a.sampleGroup(ctx, in)
 	return out, temporalError(ctx, err)
@@ -57,12 +57,15 @@ func (a *Activities) sampleGroup(ctx context.Context, in SampleGroupIn) (SampleG
 		if sampled, err = more(ctx, st, cfg, world, in); err != nil {
 			return SampleGroupOut{}, err
 		}
+	case cfg.Curriculum.Floor > 0:
+		if sampled, err = curriculum(ctx, st, cfg, world, in.Stage); err != nil {
+			return SampleGroupOut{}, err
+		}
 	default:
 		n := cfg.Env.Tasks.Train.Len()
 		taken := map[int]bool{}
 		for i := range cfg.Group.PerUpdate {
-			at := (int(in.Update)-1)*cfg.Group.PerUpdate + i
-			index := shuffled(rl.Seed(cfg.Sampling.Seed, "tasks", at/n), n, at%n)
+			index := streamed(cfg, (int(in.Update)-1)*cfg.Group.PerUpdate+i)
 			// Where one shuffle ends within the update and the next begins, both may give the same task; there is one
 			// group of each.
 			for k := 0; taken[index] && k < n; k++ {

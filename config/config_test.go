@@ -45,6 +45,7 @@ func TestDefaultIsTheDemoRecipe(t *testing.T) {
 		WarmUp:      rl.WarmUpConfig{Gate: .97, Extra: 700, Max: 1300, Batch: 32, LearningRate: .002},
 		Sampling:    rl.SamplingConfig{Temperature: 1, MaxTokens: 8, Seed: 1},
 		Group:       rl.GroupConfig{Size: 8, PerUpdate: 128, PerActivity: 8, Quorum: .75, Valid: .5, Resample: 2, MaxStaleness: 1},
+		Curriculum:  rl.CurriculumConfig{Visits: 2},
 		Reward:      rl.RewardConfig{Use: "exact", DeadBand: 1.5},
 		Advantage:   rl.AdvantageConfig{Use: "grpo", Std: "population", Epsilon: 1e-4, Singleton: "drop", ZeroVariance: "drop", Gamma: 1, StepWeight: 1},
 		Loss:        rl.LossConfig{Use: "ppo", ClipLow: .2, ClipHigh: .28},
@@ -63,8 +64,8 @@ func TestProblems(t *testing.T) {
 	const head = "name: a\nenv: {use: orders}\n" // lines 1 and 2 of every file below
 	for _, c := range []struct{ name, src, want string }{
 		{"unknown key", head + "group: {sise: 8}", `run.yaml:3:9: found the unknown key "sise" in group, expected size, per_update, per_activity, quorum, valid, resample or max_staleness (did you mean size?)`},
-		{"unknown key that belongs elsewhere", head + "kl_stop: 1", `run.yaml:3:1: found the unknown key "kl_stop" at the top, expected name, env, policy, from, warm_up, sampling, group, reward, advantage, loss, update, updates, eval, guard, checkpoints or store (did you mean update.kl_stop?)`},
-		{"of two names as near, the one that lacks a letter", head + "updats: 1", `run.yaml:3:1: found the unknown key "updats" at the top, expected name, env, policy, from, warm_up, sampling, group, reward, advantage, loss, update, updates, eval, guard, checkpoints or store (did you mean updates?)`},
+		{"unknown key that belongs elsewhere", head + "kl_stop: 1", `run.yaml:3:1: found the unknown key "kl_stop" at the top, expected name, env, policy, from, warm_up, sampling, group, curriculum, reward, advantage, loss, update, updates, eval, guard, checkpoints or store (did you mean update.kl_stop?)`},
+		{"of two names as near, the one that lacks a letter", head + "updats: 1", `run.yaml:3:1: found the unknown key "updats" at the top, expected name, env, policy, from, warm_up, sampling, group, curriculum, reward, advantage, loss, update, updates, eval, guard, checkpoints or store (did you mean updates?)`},
 		{"a long name is no key", "name: orders20261130withlargerbatchesandlowerlearningrateandeverythingelse\nenv: {use: orders}", `run.yaml:1:7: name: found a text of 68 characters that may be a key (not repeated here), expected 1 to 63 of a-z 0-9 . _ - that start with a letter or a digit`},
 		{"repeated key", head + "name: b", `run.yaml:3:1: name: found the key again, first in line 1, expected each key once`},
 		{"repeated key below", head + "group:\n  size: 4\n  size: 4", `run.yaml:5:3: group.size: found the key again, first in line 4, expected each key once`},
@@ -87,7 +88,7 @@ func TestProblems(t *testing.T) {
 		{"unknown reward", head + "reward: {use: exat}", `run.yaml:3:15: reward.use: found "exat", expected cost, exact, format, judge, overlong or turns (did you mean exact?)`},
 		{"unknown estimator", head + "advantage: {use: ppo2}", `run.yaml:3:18: advantage.use: found "ppo2", expected cw_grpo, dr_grpo, gigpo, grpo or rloo`},
 		{"a rule of an estimator", head + "advantage: {singleton: keeep, zero_variance: kept, gamma: 1.1}", `run.yaml:3:24: advantage.singleton: found "keeep", expected drop or keep (did you mean keep?)|run.yaml:3:46: advantage.zero_variance: found "kept", expected drop or keep|run.yaml:3:59: advantage.gamma: found 1.1, expected a number from 0 to 1`},
-		{"after a comment with an umlaut", head + "# ü\nguard: {retries: 1}\nupdate: {ramp: 0}\nenv2: 1", `run.yaml:6:1: found the unknown key "env2" at the top, expected name, env, policy, from, warm_up, sampling, group, reward, advantage, loss, update, updates, eval, guard, checkpoints or store (did you mean env?)`},
+		{"after a comment with an umlaut", head + "# ü\nguard: {retries: 1}\nupdate: {ramp: 0}\nenv2: 1", `run.yaml:6:1: found the unknown key "env2" at the top, expected name, env, policy, from, warm_up, sampling, group, curriculum, reward, advantage, loss, update, updates, eval, guard, checkpoints or store (did you mean env?)`},
 		{"column in characters", head + `eval: {promote: "ü", tasks: 0}`, `run.yaml:3:17: eval.promote: found "ü", expected METRIC >= best [+|- NUMBER], with METRIC one of success, greedy, sampled|run.yaml:3:29: eval.tasks: found 0, expected a whole number from 1 to 1000000000`},
 		{"store", head + "store: /tmp/x", `run.yaml:3:8: store: found "/tmp/x", expected s3://bucket or s3://bucket/prefix`},
 		{"anchor and alias", head + "group: &g {size: 4}\nguard: *g", `run.yaml:3:8: group: found an anchor (&), expected the value itself, written out|run.yaml:4:8: guard: found an alias (*), expected the value itself, written out`},

@@ -39,6 +39,7 @@ func recipe(env string) rl.Config {
 			Use: "embedded", LearningRate: 5e-4, Minibatches: 8, MaxGradNorm: 1, Beta1: 0.9, Beta2: 0.99,
 			WeightDecay: 0.01, Ramp: 3, FinalRate: 0.1, KLStop: 0.03,
 		},
+		Curriculum:  rl.CurriculumConfig{Visits: 2},
 		Updates:     40,
 		Eval:        rl.EvalConfig{Every: 10, Tasks: 200, Promote: "success >= best - 0.01"},
 		Guard:       rl.GuardConfig{Collapse: 0.5, Retries: 2},

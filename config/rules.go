@@ -56,6 +56,8 @@ var rules = map[string]rule{
 	"group.valid":              {max: 1},
 	"group.resample":           {max: 100},
 	"group.max_staleness":      {max: 100},
+	"curriculum.floor":         {max: 1},
+	"curriculum.visits":        {min: 1, max: 100},
 	"reward.use":               {names: func(n Names) []string { return n.Rewards }},
 	"reward.gate":              {names: func(n Names) []string { return n.Rewards }},
 	"reward.add.cost":          {max: 1e6},

@@ -18,6 +18,7 @@ type Config struct {
 	WarmUp      WarmUpConfig      `json:"warm_up" doc:"supervised start of the embedded policy, on easy demonstrations"`
 	Sampling    SamplingConfig    `json:"sampling" doc:"how actions are sampled"`
 	Group       GroupConfig       `json:"group" doc:"what one update collects"`
+	Curriculum  CurriculumConfig  `json:"curriculum" doc:"which tasks are sampled less often"`
 	Reward      RewardConfig      `json:"reward" doc:"what scores a trajectory"`
 	Advantage   AdvantageConfig   `json:"advantage" doc:"how scores of a group become advantages"`
 	Loss        LossConfig        `json:"loss" doc:"the policy loss"`
@@ -82,6 +83,12 @@ type GroupConfig struct {
 	Valid        float64 `json:"valid" doc:"share of an update's groups that must reach the quorum; below it, further tasks are sampled"`
 	Resample     int     `json:"resample" doc:"times that further tasks are sampled for an update before the run is paused"`
 	MaxStaleness int     `json:"max_staleness" doc:"versions that a trajectory may lag behind"`
+}
+
+// CurriculumConfig is how often tasks are sampled that taught nothing of late.
+type CurriculumConfig struct {
+	Floor  float64 `json:"floor" doc:"share of its chance to be sampled that a task keeps when its last groups were alike; 0: off, all tasks are sampled alike"`
+	Visits int     `json:"visits" doc:"how many of its last groups that takes"`
 }
 
 // RewardConfig is what scores a trajectory: a main reward, further ones added to it, and the judge's settings; see package

@@ -30,6 +30,7 @@ var forms = []struct {
 	{"spend.json", spendForm},
 	{"updates/*/batch.safetensors", batchForm},
 	{"updates/*/ledger.json", ledgerForm},
+	{"updates/*/curriculum.json", curriculumForm},
 	{"updates/*/summary.json", summaryForm},
 	{"evals/*/evaluation.json", evaluationForm},
 	{"*/*/tasks.json", tasksForm},
@@ -157,6 +158,17 @@ func ledgerForm(_ *verification, key string, body []byte) error {
 		return rl.Errorf(rl.Corrupt, at(key), "it does not balance: %d rollouts asked for, %d trained on, %d slots", l.Asked, l.Trained, len(l.Slots))
 	}
 	return checkSchema(key, l.Schema, rl.LedgerSchema)
+}
+
+func curriculumForm(_ *verification, key string, body []byte) error {
+	c, err := decode[rl.Curriculum](key, body)
+	if err == nil && CurriculumKey(c.Run, c.Update) != key {
+		err = rl.Errorf(rl.Corrupt, at(key), "it is the curriculum of %s/%d", c.Run, c.Update)
+	}
+	if err != nil {
+		return err
+	}
+	return checkSchema(key, c.Schema, rl.CurriculumSchema)
 }
 
 func summaryForm(v *verification, key string, body []byte) error {

@@ -32,6 +32,11 @@ func MoreTasksKey(run rl.RunID, n rl.UpdateNumber, round int) string {
 	return fmt.Sprintf("%stasks-%d.json", UpdatePrefix(run, n), round)
 }
 
+// CurriculumKey is what an update's tasks are sampled by, where the curriculum is on.
+func CurriculumKey(run rl.RunID, n rl.UpdateNumber) string {
+	return UpdatePrefix(run, n) + "curriculum.json"
+}
+
 // JournalPrefix is where the turns of an update's episodes are written down as they happen.
 func JournalPrefix(run rl.RunID, n rl.UpdateNumber) string { return UpdatePrefix(run, n) + "journal/" }
 

@@ -32,6 +32,7 @@ func wholeRun(t testing.TB, s *store.Store, run rl.RunID) (refs []rl.Ref, job st
 	ledger := rl.Ledger{Schema: rl.LedgerSchema, Run: run, Update: 1, Asked: 1, Trained: 1, Slots: []rl.Slot{{Task: task.ID, Samples: 1}}}
 	ledger.Balance()
 	put(store.LedgerKey(run, 1), ledger)
+	put(store.CurriculumKey(run, 1), rl.Curriculum{Schema: rl.CurriculumSchema, Run: run, Update: 1})
 	is(t, s.Journal(store.JournalPrefix(run, 1)).Append(ctx, rl.Entry{Member: rl.Member{Task: task.ID}, Turn: &rl.Recorded{}}), "")
 	refs = publish(t, s, run, 2)
 	is(t, s.MovePointer(ctx, run, store.Best, refs[1], false), "")
@@ -55,8 +56,8 @@ func verify(t *testing.T, s *store.Store) {
 	refs, job := wholeRun(t, s, run)
 	wholeRun(t, s, "other")
 	report := must[store.Report](t)(s.Verify(ctx, run))
-	// 2 pointers, 2 manifests and their 4 chunks, 9 other objects of update 1, its config and the job's two.
-	if len(report.Faults) > 0 || report.Objects != 20 || report.Bytes < 2000 {
+	// 2 pointers, 2 manifests and their 4 chunks, 10 other objects of update 1, its config and the job's two.
+	if len(report.Faults) > 0 || report.Objects != 21 || report.Bytes < 2000 {
 		t.Fatalf("a whole run: %+v", report)
 	}
 	made := must[rl.Checkpoint](t)(s.Checkpoint(ctx, refs[1]))
@@ -85,6 +86,7 @@ func verify(t *testing.T, s *store.Store) {
 		{store.EvaluationTrajectoryKey(run, 1, "h", "greedy", "eval-1"), "x", "runs/a/evals/00000001-h/greedy/eval-1/trajectory.json.zst: "},
 		{store.ScoresKey(run, 1, "train-1"), `{"schema":"longhaul/scores/1","task":"train-2"}`, "scores.json: it is the scores of task"},
 		{store.BatchKey(run, 1), "x", "runs/a/updates/00000001/batch.safetensors: "},
+		{store.CurriculumKey(run, 1), `{"schema":"longhaul/curriculum/1","run":"a","update":2}`, "curriculum.json: it is the curriculum of a/2"},
 		{store.LedgerKey(run, 1), `{"schema":"longhaul/ledger/1","asked":2}`, "ledger.json: it does not balance"},
 		{segments(t, s, run)[0], "{}\n{", ".jsonl: its schema is"},
 		{store.SummaryKey(run, 1), `{"schema":"?"}`, "summary.json: its schema is"},
