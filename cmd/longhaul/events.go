@@ -21,11 +21,16 @@ type updateEvent struct {
 	Tokens               int             `json:"tokens"`
 	Turns                int             `json:"turns"`
 	Seconds              rl.Seconds      `json:"seconds"`
+
+	LearningRate float64            `json:"learning_rate,omitempty"`
+	Metrics      map[string]float64 `json:"metrics,omitempty"` // of the update job
+	Signals      *rl.Signals        `json:"signals,omitempty"`
 }
 
 // eventEvent is something that a person should hear of; see rl.Event.
 type eventEvent struct {
-	Event  string          `json:"event"` // rl.Event's kind: collapse, checkpoint_fallback ...
+	Event  string          `json:"event"`          // rl.Event's kind: collapse, checkpoint_fallback, warning ...
+	Name   string          `json:"name,omitempty"` // of a warning: entropy_collapse ...
 	Time   time.Time       `json:"time"`
 	Run    rl.RunID        `json:"run"`
 	Update rl.UpdateNumber `json:"update"`
@@ -94,7 +99,7 @@ func (o *output) updates(total int) *updates {
 // done writes one update. eta is the time that the run has still to go, negative when unknown.
 func (t *updates) done(u rl.UpdateSummary, eta time.Duration) error {
 	if t.json {
-		err := t.object(updateEvent{"update", u.Time, u.Run, u.Update, u.Success, u.RewardMean, u.RewardStd, u.ZeroVarianceFraction, u.Loss, u.Tokens, u.Turns, u.Seconds})
+		err := t.object(updateEvent{"update", u.Time, u.Run, u.Update, u.Success, u.RewardMean, u.RewardStd, u.ZeroVarianceFraction, u.Loss, u.Tokens, u.Turns, u.Seconds, u.LearningRate, u.Metrics, u.Signals})
 		if err != nil {
 			return err
 		}
@@ -118,7 +123,7 @@ func (t *updates) done(u rl.UpdateSummary, eta time.Duration) error {
 func (t *updates) event(run rl.RunID, e rl.Event) error {
 	t.say("%s at update %d: %s", e.Kind, e.Update, e.Text)
 	if t.json {
-		return t.object(eventEvent{e.Kind, e.Time, run, e.Update, e.Text})
+		return t.object(eventEvent{e.Kind, e.Name, e.Time, run, e.Update, e.Text})
 	}
 	return nil
 }

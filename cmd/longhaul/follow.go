@@ -32,7 +32,9 @@ type runStatus struct {
 	Seconds    rl.Seconds         `json:"seconds"` // of the last finished update
 	ETA        *time.Time         `json:"eta"`
 	Events     []rl.Event         `json:"events,omitempty"` // of the newest updates
-	Failure    string             `json:"failure,omitempty"`
+	// Warnings are those that stand, by name, with the update that they began with.
+	Warnings map[string]rl.UpdateNumber `json:"warnings,omitempty"`
+	Failure  string                     `json:"failure,omitempty"`
 }
 
 type (
@@ -160,6 +162,9 @@ func (o observer) rates(ctx context.Context, s *runStatus) error {
 		if seen == 0 {
 			s.Checkpoint = &checkpoint{u.Version, u.Checkpoint.SHA256}
 			s.Seconds = u.Seconds
+			if u.Watch != nil {
+				s.Warnings = u.Watch.Standing
+			}
 			if u.Seconds.Rollout > 0 {
 				s.Rates.TokensPerSecond, s.Rates.TurnsPerSecond = float64(u.Tokens)/u.Seconds.Rollout, float64(u.Turns)/u.Seconds.Rollout
 			}

@@ -46,12 +46,13 @@ type ledgerEntry struct {
 	USD       float64            `json:"usd"`
 	Balanced  bool               `json:"balanced"`
 	Bias      []string           `json:"bias"`
-	Slots     []rl.Slot          `json:"slots,omitempty"` // with --update
+	PutOff    map[rl.Alike]int   `json:"put_off,omitempty"` // tasks that the curriculum passed over, by how their groups were alike
+	Slots     []rl.Slot          `json:"slots,omitempty"`   // with --update
 }
 
 func entryOf(l rl.Ledger) ledgerEntry {
 	l.Balance() // what is stored may say otherwise
-	e := ledgerEntry{l.Run, l.Update, l.Asked, l.Trained, l.LeftOut, l.Truncated, l.Tokens, l.USD, l.Balanced, advantage.Bias(l), nil}
+	e := ledgerEntry{l.Run, l.Update, l.Asked, l.Trained, l.LeftOut, l.Truncated, l.Tokens, l.USD, l.Balanced, advantage.Bias(l), l.PutOff, nil}
 	if e.LeftOut == nil {
 		e.LeftOut = map[rl.LeftOut]int{}
 	}
@@ -129,6 +130,9 @@ func (a *app) printLedgers(ledgers []rl.Ledger) {
 			left += n
 		}
 		why := reasons(l.LeftOut)
+		if len(l.PutOff) > 0 {
+			why += "; tasks put off: " + reasons(l.PutOff)
+		}
 		if !l.Balanced {
 			why += "; THE SUMS DO NOT AGREE"
 		}
@@ -170,7 +174,7 @@ func (a *app) printSlots(l rl.Ledger) {
 }
 
 // reasons is "failed_environment 3, zero_variance 40".
-func reasons(left map[rl.LeftOut]int) string {
+func reasons[K ~string](left map[K]int) string {
 	var why []string
 	for _, r := range slices.Sorted(maps.Keys(left)) {
 		why = append(why, fmt.Sprintf("%s %d", r, left[r]))

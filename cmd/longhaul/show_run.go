@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -79,7 +80,7 @@ func updateRow(u rl.UpdateSummary) []string {
 	}
 	var events []string
 	for _, e := range u.Events {
-		events = append(events, e.Kind)
+		events = append(events, cmp.Or(e.Name, e.Kind))
 	}
 	row := []string{fmt.Sprintf("%s/%d", u.Run, u.Update), fmt.Sprintf("%.3f", u.Success), fmt.Sprintf("%.3f", u.RewardMean), fmt.Sprintf("%.3f", u.RewardStd),
 		fmt.Sprintf("%.0f %%", 100*u.ZeroVarianceFraction), fmt.Sprintf("%.4f", u.Loss), kl, strconv.Itoa(u.Tokens), fmt.Sprintf("%.1f", u.Seconds.Total()), strings.Join(events, " ")}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/longhaul-rl/longhaul/cmd/longhaul/render"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
 )
@@ -74,6 +75,9 @@ func (v viewer) summary(u rl.UpdateSummary) {
 			[]string{"success", fmt.Sprintf("%.3f; reward %.3f ± %.3f; %.0f %% of the groups without spread", u.Success, u.RewardMean, u.RewardStd, 100*u.ZeroVarianceFraction)},
 			[]string{"played", fmt.Sprintf("%d turns, %d tokens", u.Turns, u.Tokens)})
 	}
+	if u.Signals != nil {
+		rows = append(rows, render.Signals(*u.Signals, v.out.style)...)
+	}
 	rows = append(rows, []string{"seconds", fmt.Sprintf("%.2f: sample %.2f, rollout %.2f, judge %.2f, advantage %.2f, update %.2f, checkpoint %.2f, publish %.2f",
 		s.Total(), s.Sample, s.Rollout, s.Judge, s.Advantage, s.Update, s.Checkpoint, s.Publish)})
 	for _, name := range slices.Sorted(maps.Keys(u.Metrics)) {
@@ -82,7 +86,21 @@ func (v viewer) summary(u rl.UpdateSummary) {
 	for _, e := range u.Events {
 		rows = append(rows, []string{"event", e.Kind + ": " + e.Text})
 	}
+	rows = append(rows, standing(u)...)
 	v.out.rows(rows)
+}
+
+// standing are the warnings that stand since an earlier update, in the order of their names.
+func standing(u rl.UpdateSummary) (rows [][]string) {
+	if u.Watch == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.Watch.Standing)) {
+		if since := u.Watch.Standing[name]; since < u.Update {
+			rows = append(rows, []string{"stands", fmt.Sprintf("%s, since update %d (`longhaul show %s/%d`)", name, since, u.Run, since)})
+		}
+	}
+	return rows
 }
 
 // ledgerLine is "1024 rollouts asked for: 640 trained on, 384 left out (zero_variance 384)".
@@ -94,6 +112,9 @@ func ledgerLine(l rl.Ledger) string {
 	line := fmt.Sprintf("%d rollouts asked for: %d trained on, %d left out", l.Asked, l.Trained, left)
 	if left > 0 {
 		line += " (" + reasons(l.LeftOut) + ")"
+	}
+	if len(l.PutOff) > 0 {
+		line += "; tasks put off by the curriculum: " + reasons(l.PutOff)
 	}
 	if !l.Balanced {
 		line += "; THE SUMS DO NOT AGREE"

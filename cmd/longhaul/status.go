@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,6 +72,9 @@ func statusRows(s runStatus) (rows [][]string) {
 	}
 	if s.ETA != nil {
 		add("done in", "%s (%s)", render.Duration(time.Until(*s.ETA)), s.ETA.Local().Format("15:04"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Warnings)) {
+		add("stands", "%s, since update %d (`longhaul show %s/%d`)", name, s.Warnings[name], s.Run, s.Warnings[name])
 	}
 	for _, e := range s.Events {
 		add(e.Kind, "update %d: %s", e.Update, e.Text)

@@ -135,7 +135,11 @@ score  0 (the box was not          │ score  1
 func summary() rl.UpdateSummary {
 	return rl.UpdateSummary{
 		Run: "orders-1", Update: 12, Success: .7131, RewardMean: .71, RewardStd: .32, ZeroVarianceFraction: .375, Loss: -.01234,
-		Metrics: map[string]float64{"kl": .00412, "clip_fraction": .0213}, Tokens: 26520, Turns: 4100,
+		Metrics: map[string]float64{"kl": .00412, "clip_fraction": .0213, "entropy": .31234}, Tokens: 26520, Turns: 4100,
+		Signals: &rl.Signals{
+			Rewards: map[string]float64{"reward_exact": .7, "reward_format": .95}, PassAt: []rl.PassRate{{K: 1, Rate: .7131}, {K: 2, Rate: .8}, {K: 4, Rate: .855}, {K: 8, Rate: .914}},
+			AdvantageTokens: []int{0, 40, 0, 400, 0, 0, 0, 200, 0, 0}, AlikeSolved: .3, AlikeFailed: .075, Turns: 4, Tokens: 25.9, Truncated: .0312, Lost: .0098,
+		},
 		Seconds: rl.Seconds{Sample: .01, Rollout: 1.2, Judge: .02, Advantage: .03, Update: .8, Checkpoint: .05, Publish: .01},
 	}
 }
@@ -146,7 +150,10 @@ func TestTable(t *testing.T) {
 		style Style
 		want  string
 	}{
-		{120, Style{}, `
+		{140, Style{}, `
+ update success      reward  flat  tok/s  pass@k entropy turns/s     loss     kl  clip roll+judge+upd+rest s      s    left
+  12/40   0.713 0.71 ± 0.32   38%  22.1k  0.91@8   0.312    3417  -0.0123 0.0041 0.021       1.2+0.0+0.8+0.1    2.1   1m20s
+`}, {110, Style{}, `
  update success      reward  flat  tok/s turns/s     loss     kl  clip roll+judge+upd+rest s      s    left
   12/40   0.713 0.71 ± 0.32   38%  22.1k    3417  -0.0123 0.0041 0.021       1.2+0.0+0.8+0.1    2.1   1m20s
 `}, {80, Style{}, `
@@ -169,11 +176,29 @@ func TestTable(t *testing.T) {
 		}
 	}
 	same(t, Table{Updates: 40}.Line(summary(), -1)+"\n", `
-update 12/40 success=0.713 reward_mean=0.7100 reward_std=0.3200 zero_variance=0.375 loss=-0.01234 kl=0.00412 clip=0.0213 tokens_per_s=22.1k turns_per_s=3417 seconds=2.12 (sample 0.01, rollout 1.20, judge 0.02, advantage 0.03, update 0.80, checkpoint 0.05, publish 0.01) left=-
+update 12/40 success=0.713 reward_mean=0.7100 reward_std=0.3200 zero_variance=0.375 loss=-0.01234 kl=0.00412 clip=0.0213 tokens_per_s=22.1k turns_per_s=3417 entropy=0.3123 pass_at_8=0.914 turns_mean=4.0 tokens_mean=25.9 truncated=0.031 lost=0.010 seconds=2.12 (sample 0.01, rollout 1.20, judge 0.02, advantage 0.03, update 0.80, checkpoint 0.05, publish 0.01) left=-
 `)
 	if got := (Table{Updates: 40}).Line(rl.UpdateSummary{}, 0); !strings.Contains(got, "kl=- clip=- tokens_per_s=- turns_per_s=-") {
 		t.Errorf("without figures: %s", got)
 	}
+}
+
+func TestSignals(t *testing.T) {
+	same(t, Rows(Signals(*summary().Signals, Style{})), `
+reward_exact   0.7 on average
+reward_format  0.95 on average
+pass@k         1: 0.713, 2: 0.800, 4: 0.855, 8: 0.914
+alike          30 % of the groups solved by all members, 8 % by none
+episodes       4.0 turns and 25.9 tokens on average, 3.1 % cut off
+missing        1.0 % of the rollouts lost to failures, 0.0 % stale
+advantages     ▁ -1 ▁ -0.5 █ -0.25 ▁ 0 ▁ 0.25 ▁ 0.5 ▅  (█ is 400 trained tokens)
+`)
+	same(t, Rows(Signals(rl.Signals{JudgedAlike: .5, AdvantageTokens: []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 7}}, Style{ASCII: true})), `
+alike       0 % of the groups solved by all members, 0 % by none; 50 % not told apart by the judge
+episodes    0.0 turns and 0.0 tokens on average, 0.0 % cut off
+missing     0.0 % of the rollouts lost to failures, 0.0 % stale
+advantages  @  (@ is 7 trained tokens)
+`)
 }
 
 func TestDuration(t *testing.T) {

@@ -32,6 +32,8 @@ var table = []column{
 		return fmt.Sprintf("%.0f%%", 100*u.ZeroVarianceFraction)
 	}},
 	{"tok/s", 6, 4, func(u rl.UpdateSummary, _ int, _ time.Duration) string { return rate(u.Tokens, u.Seconds.Rollout) }},
+	{"pass@k", 7, 10, func(u rl.UpdateSummary, _ int, _ time.Duration) string { return widest(u) }},
+	{"entropy", 7, 11, func(u rl.UpdateSummary, _ int, _ time.Duration) string { return metric(u, "entropy", "%.3f") }},
 	{"turns/s", 7, 7, func(u rl.UpdateSummary, _ int, _ time.Duration) string { return rate(u.Turns, u.Seconds.Rollout) }},
 	{"loss", 8, 6, func(u rl.UpdateSummary, _ int, _ time.Duration) string { return fmt.Sprintf("%.4f", u.Loss) }},
 	{"kl", 6, 5, func(u rl.UpdateSummary, _ int, _ time.Duration) string { return metric(u, "kl", "%.4f") }},
@@ -45,7 +47,7 @@ var table = []column{
 }
 
 // Legend explains the columns whose titles need it.
-const Legend = "success: full reward, share of episodes; reward: mean and spread within groups; flat: groups without spread, which teach nothing; " +
+const Legend = "success: full reward, share of episodes; reward: mean and spread within groups; flat: groups without spread, which teach nothing; pass@k: share of tasks that one of k tries solves; " +
 	"kl, clip: how far the update moved; left: time to the end"
 
 func (t Table) columns() []column {
@@ -92,10 +94,36 @@ func (t Table) Row(u rl.UpdateSummary, eta time.Duration) string {
 func (t Table) Line(u rl.UpdateSummary, eta time.Duration) string {
 	s := u.Seconds
 	return fmt.Sprintf("update %d/%d success=%s reward_mean=%.4f reward_std=%.4f zero_variance=%s loss=%.5f kl=%s clip=%s tokens_per_s=%s turns_per_s=%s"+
-		" seconds=%.2f (sample %.2f, rollout %.2f, judge %.2f, advantage %.2f, update %.2f, checkpoint %.2f, publish %.2f) left=%s",
+		"%s seconds=%.2f (sample %.2f, rollout %.2f, judge %.2f, advantage %.2f, update %.2f, checkpoint %.2f, publish %.2f) left=%s",
 		u.Update, t.Updates, share(u.Success), u.RewardMean, u.RewardStd, share(u.ZeroVarianceFraction), u.Loss, metric(u, "kl", "%.5f"),
-		metric(u, "clip_fraction", "%.4f"), rate(u.Tokens, s.Rollout), rate(u.Turns, s.Rollout),
+		metric(u, "clip_fraction", "%.4f"), rate(u.Tokens, s.Rollout), rate(u.Turns, s.Rollout), more(u),
 		s.Total(), s.Sample, s.Rollout, s.Judge, s.Advantage, s.Update, s.Checkpoint, s.Publish, Duration(eta))
+}
+
+// more is what a line says of an update that knows it.
+func more(u rl.UpdateSummary) string {
+	words := ""
+	for _, name := range []string{"entropy", "grad_norm", "reference_kl", "mismatch_kl", "ratio_max"} {
+		if v, ok := u.Metrics[name]; ok {
+			words += fmt.Sprintf(" %s=%.4g", name, v)
+		}
+	}
+	if s := u.Signals; s != nil {
+		if n := len(s.PassAt); n > 0 {
+			words += fmt.Sprintf(" pass_at_%d=%s", s.PassAt[n-1].K, share(s.PassAt[n-1].Rate))
+		}
+		words += fmt.Sprintf(" turns_mean=%.1f tokens_mean=%.1f truncated=%s lost=%s", s.Turns, s.Tokens, share(s.Truncated), share(s.Lost))
+	}
+	return words
+}
+
+// widest is pass@k for the largest k, as 0.81@8.
+func widest(u rl.UpdateSummary) string {
+	if u.Signals == nil || len(u.Signals.PassAt) == 0 {
+		return "-"
+	}
+	r := u.Signals.PassAt[len(u.Signals.PassAt)-1]
+	return fmt.Sprintf("%.2f@%d", r.Rate, r.K)
 }
 
 func share(v float64) string { return fmt.Sprintf("%.3f", v) }
