@@ -9,7 +9,11 @@ type Example struct {
 	LossMask   []bool    // true where the policy (or the demonstrator) chose the token; never at the first
 	LogProbs   []float32 // natural logarithm under the policy that sampled; looked at where LossMask is true
 	Advantages []float32 // looked at where LossMask is true
-	SFT        bool      // plain cross entropy, at temperature 1, instead of the policy loss
+	// Old is the log-probabilities under the policy as it was when the update began, which ratios are then taken
+	// against; with it LogProbs may be NaN where the engine gave none. Nil: they are those of LogProbs.
+	Old       []float32
+	Reference []float32 // log-probabilities under a reference policy; nil: there is none
+	SFT       bool      // plain cross entropy, at temperature 1, instead of the policy loss
 }
 
 // check says why the example cannot be trained on.
@@ -31,14 +35,40 @@ func (e *Example) check(c Config) error {
 		if !e.LossMask[t] || e.SFT {
 			continue
 		}
-		if p := e.LogProbs[t]; p-p != 0 { // NaN or infinite
+		if p := e.LogProbs[t]; p-p != 0 && (p == p || e.Old == nil) { // infinite, or NaN
 			return fmt.Errorf("log-probability %v at %d", p, t)
 		}
 		if a := e.Advantages[t]; a-a != 0 {
 			return fmt.Errorf("advantage %v at %d", a, t)
 		}
 	}
+	return e.checkOthers()
+}
+
+// checkOthers is check for the log-probabilities that need not be there.
+func (e *Example) checkOthers() error {
+	for _, other := range []struct {
+		name string
+		of   []float32
+	}{{"old", e.Old}, {"reference", e.Reference}} {
+		if other.of != nil && len(other.of) != len(e.Tokens) {
+			return fmt.Errorf("%d tokens, but %d %s log-probabilities", len(e.Tokens), len(other.of), other.name)
+		}
+		for t, p := range other.of {
+			if e.LossMask[t] && p-p != 0 {
+				return fmt.Errorf("%s log-probability %v at %d", other.name, p, t)
+			}
+		}
+	}
 	return nil
+}
+
+// old is what ratios are taken against.
+func (e *Example) old() []float32 {
+	if e.Old != nil {
+		return e.Old
+	}
+	return e.LogProbs
 }
 
 // trained lists the positions with a loss.

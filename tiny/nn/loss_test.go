@@ -2,111 +2,21 @@ package nn
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// sumRows is the loss over the rows of a batch, divided by their trained tokens, and its derivatives.
-func sumRows(l Loss, rows []Row) (Stats, [][]float64) {
-	var s Stats
-	var grads [][]float64
-	for _, r := range rows {
-		g := make([]float64, len(r.New))
-		s.Add(l.Sum(r, g))
-		grads = append(grads, g)
-	}
-	for _, g := range grads {
-		for i := range g {
-			g[i] /= float64(s.Tokens)
+// every is a loss of each kind with each reduction, and everything else on.
+func every() (losses []Loss) {
+	for i, kind := range Losses() {
+		for j, reduction := range Reductions() {
+			losses = append(losses, Loss{Kind: kind, ClipLow: .2, ClipHigh: .28, TauPositive: 1, TauNegative: 1.05,
+				OffPolicyMask: 2, KLCoef: .1, KL: Estimators()[(i+j)%3], Reduction: reduction, Length: 5, Tokens: 7})
 		}
 	}
-	return s, grads
-}
-
-func near(t *testing.T, what string, got, want, tolerance float64) {
-	t.Helper()
-	if !(math.Abs(got-want) <= tolerance) {
-		t.Errorf("%s = %.10f, want %.10f", what, got, want)
-	}
-}
-
-func all(n int) (mask []bool) {
-	for range n {
-		mask = append(mask, true)
-	}
-	return mask
-}
-
-func repeat(v float64, n int) (row []float64) {
-	for range n {
-		row = append(row, v)
-	}
-	return row
-}
-
-// The values of the first row of CASES "Loss".
-func TestLossValues(t *testing.T) {
-	row := Row{
-		Old: []float64{-.5, -1, -3, -5}, New: []float64{-.4, -1.5, -2, -6},
-		Advantages: []float64{1, -1, .5, -.5}, Mask: all(4),
-	}
-	ppo, _ := sumRows(Loss{PPO, .2, .2}, []Row{row})
-	near(t, "ppo", ppo.Loss/4, -.12629273, 5e-9)
-	if ppo.ClippedLow != 2 || ppo.ClippedHigh != 1 {
-		t.Errorf("ppo clipped %d low, %d high", ppo.ClippedLow, ppo.ClippedHigh)
-	}
-	cispo, _ := sumRows(Loss{CISPO, 0, 4}, []Row{row})
-	near(t, "cispo", cispo.Loss/4, .28672897, 5e-9)
-}
-
-// The batch that TRL, verl and openpipe-art were run on ("One batch, many losses"), token mean.
-func TestLossGradients(t *testing.T) {
-	rows := []Row{
-		{New: []float64{-1, -.5, -2, -.7}, Old: []float64{-1.2, -.5, -1.6, -.9}, Advantages: repeat(1, 4), Mask: all(4)},
-		{New: []float64{-.3, -1.2, -.9, -1.5}, Old: []float64{-.6, -.9, -1.3, -1.1}, Advantages: repeat(-.8, 4),
-			Mask: []bool{true, true, true, false}},
-	}
-	onPolicy := []Row{rows[0], rows[1]}
-	onPolicy[0].Old, onPolicy[1].Old = rows[0].New, rows[1].New
-	for _, c := range []struct {
-		name  string
-		loss  Loss
-		rows  []Row
-		scale float64 // from token mean to the reduction of the published value
-		value float64
-		grads [2][4]float64
-	}{
-		{"ppo .2/.2 token mean", Loss{PPO, .2, .2}, rows, 1, -.165281892,
-			[2][4]float64{{0, -.14285714, -.09576001, 0}, {.15426958, 0, .17049425, 0}}},
-		{"ppo .2/.2, sum / 16", Loss{PPO, .2, .2}, rows, 7.0 / 16, -.072310828,
-			[2][4]float64{{0, -.0625, -.041895, 0}, {.06749294, 0, .07459123, 0}}},
-		{"ppo .2/.28, sum / 10", Loss{PPO, .2, .28}, rows, .7, -.119977876,
-			[2][4]float64{{-.12214028, -.1, -.067032, -.12214028}, {.1079887, 0, .11934598, 0}}},
-		{"cispo cap 5 token mean", Loss{CISPO, 0, 4}, rows, 1, .258251342,
-			[2][4]float64{{-.17448611, -.14285714, -.09576001, -.17448611}, {.15426958, .08466494, .17049425, 0}}},
-		{"ppo on policy", Loss{PPO, .2, .2}, onPolicy, 1, -(4 - 3*.8) / 7,
-			[2][4]float64{{-1. / 7, -1. / 7, -1. / 7, -1. / 7}, {.8 / 7, .8 / 7, .8 / 7, 0}}},
-	} {
-		s, grads := sumRows(c.loss, c.rows)
-		near(t, c.name, s.Loss/float64(s.Tokens)*c.scale, c.value, 5e-9)
-		for r, row := range c.grads {
-			for i, want := range row {
-				near(t, c.name+" gradient", grads[r][i]*c.scale, want, 1e-8)
-			}
-		}
-	}
-}
-
-// Mean over rows of each row's token mean is not what Loss computes, but its values follow from Sum row by row.
-func TestLossSequenceMean(t *testing.T) {
-	first := Row{New: []float64{-1, -.5, -2, -.7}, Old: []float64{-1.2, -.5, -1.6, -.9}, Advantages: repeat(1, 4), Mask: all(4)}
-	second := Row{New: []float64{-.3, -1.2, -.9}, Old: []float64{-.6, -.9, -1.3}, Advantages: repeat(-.8, 3), Mask: all(3)}
-	for high, want := range map[float64]float64{.2: -.023232205, .28: -.028582895} {
-		a, _ := sumRows(Loss{PPO, .2, high}, []Row{first})
-		b, _ := sumRows(Loss{PPO, .2, high}, []Row{second})
-		near(t, "seq mean", (a.Loss/4+b.Loss/3)/2, want, 5e-9)
-	}
+	return losses
 }
 
 // The token mean of [[1,2,0],[3,4,5],[7,0,0]] with lengths 2, 3, 1 is 22/6, however the rows are split up.
@@ -131,64 +41,147 @@ func TestTokenMean(t *testing.T) {
 	}
 }
 
-// What is masked is not looked at: NaN and infinities there change nothing.
+// What is masked is not looked at: NaN and infinities there change nothing; and what is wholly masked is 0.
 func TestLossMasked(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
-	for _, l := range []Loss{{PPO, .2, .2}, {CISPO, 0, 4}} {
-		grad := []float64{9, 9, 9}
-		s := l.Sum(Row{New: []float64{nan, -1, -inf}, Old: []float64{nan, -1, inf}, Advantages: []float64{inf, 1, nan}, Mask: []bool{false, true, false}}, grad)
-		if s.Tokens != 1 || s.KL != 0 || grad[0] != 0 || grad[1] != -1 || grad[2] != 0 {
-			t.Errorf("%s: %+v, gradient %v", l.Kind, s, grad)
+	row := Row{New: []float64{nan, -1, -inf}, Old: []float64{nan, -1, inf}, Advantages: []float64{inf, 1, nan},
+		Reference: []float64{inf, -1, nan}, Weights: []float64{nan, 1, inf}, Sampler: []float64{-inf, nan, inf}, Mask: []bool{false, true, false}}
+	masked := row
+	masked.Mask = make([]bool, 3)
+	for _, l := range every() {
+		alone, _, _ := reduced(l, []Row{{New: []float64{-1}, Old: []float64{-1}, Advantages: []float64{1}, Mask: []bool{true}}})
+		value, grads, s := reduced(l, []Row{masked, row, masked})
+		if math.Abs(value-alone) > 1e-15 || s.Tokens != 1 || s.KL != 0 || s.ReferenceKL != 0 || grads[1][0] != 0 || !(grads[1][1] < 0) || grads[1][2] != 0 {
+			t.Errorf("%+v: %v, alone %v; %+v, gradient %v", l, value, alone, s, grads)
 		}
-		if s := l.Sum(Row{New: []float64{nan}, Old: []float64{nan}, Advantages: []float64{nan}, Mask: []bool{false}}, grad[:1]); s != (Stats{}) {
-			t.Errorf("%s: a masked row gives %+v", l.Kind, s)
+		if value, grads, s := reduced(l, []Row{masked, masked}); value != 0 || s != (Stats{}) || slices.Max(grads[0]) != 0 {
+			t.Errorf("%+v: a masked batch gives %v, %+v, %v", l, value, s, grads)
 		}
 	}
 }
 
-// Where neither side clips, both losses have the policy gradient's derivative -r*A, and PPO's loss is its own
-// tangent; the derivative agrees with finite differences everywhere off the corners.
-func TestLossDerivative(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l := Loss{PPO, rapid.Float64Range(0, 1).Draw(t, "low"), rapid.Float64Range(0, 2).Draw(t, "high")}
-		p, q := rapid.Float64Range(-5, 0).Draw(t, "new"), rapid.Float64Range(-5, 0).Draw(t, "old")
-		a := rapid.Float64Range(-3, 3).Draw(t, "advantage")
-		at := func(p float64) (float64, float64) {
-			grad := make([]float64, 1)
-			s := l.Sum(Row{New: []float64{p}, Old: []float64{q}, Advantages: []float64{a}, Mask: all(1)}, grad)
-			if s.KL < -1e-15 {
-				t.Fatalf("KL %v", s.KL)
+// aBatch draws rows of up to six tokens, most of them trained. The advantage is the row's where same, else the token's.
+func aBatch(t *rapid.T, same bool) (rows []Row) {
+	logProb := rapid.Float64Range(-3, 0)
+	advantage := rapid.Float64Range(-2, 2)
+	for range rapid.IntRange(1, 4).Draw(t, "rows") {
+		var r Row
+		a := advantage.Draw(t, "advantage")
+		for range rapid.IntRange(1, 6).Draw(t, "tokens") {
+			if !same {
+				a = advantage.Draw(t, "advantage")
 			}
-			return s.Loss, grad[0]
+			r.New, r.Old = append(r.New, logProb.Draw(t, "new")), append(r.Old, logProb.Draw(t, "old"))
+			r.Sampler, r.Reference = append(r.Sampler, logProb.Draw(t, "sampler")), append(r.Reference, logProb.Draw(t, "reference"))
+			r.Weights = append(r.Weights, rapid.Float64Range(0, 2).Draw(t, "weight"))
+			r.Advantages, r.Mask = append(r.Advantages, a), append(r.Mask, rapid.IntRange(0, 4).Draw(t, "mask") > 0)
 		}
-		const h = 1e-6
-		r := math.Exp(p - q)
-		if math.Abs(r-1+l.ClipLow) < 1e-4 || math.Abs(r-1-l.ClipHigh) < 1e-4 {
-			return
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// Each loss's gradient is the finite difference of its value, by any token, off the corners. CISPO's weight has no
+// gradient by design: its loss is linear in New once the weights are held, which is what is differentiated there.
+func TestLossDerivative(t *testing.T) {
+	for _, l := range every() {
+		t.Run(l.Kind+" "+l.Reduction, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				rows := aBatch(t, l.Kind == GSPO)
+				if l.Kind == GSPO {
+					for i := range rows {
+						rows[i].Weights = nil // a row's tokens share their ratio only while they weigh alike
+					}
+				}
+				if l.Kind == PPO {
+					l.RatioCap = rapid.SampledFrom([]float64{0, 1.3, 2}).Draw(t, "cap")
+				}
+				_, grads, _ := reduced(l, rows)
+				for r := range rows {
+					for i := range rows[r].New {
+						at := func(p float64) float64 {
+							moved := slices.Clone(rows)
+							moved[r].New = slices.Clone(rows[r].New)
+							moved[r].New[i] = p
+							if l.Kind == CISPO { // the ratio stays where it was
+								moved[r].Old = slices.Clone(rows[r].Old)
+								moved[r].Old[i] += p - rows[r].New[i]
+							}
+							v, _, _ := reduced(l, moved)
+							return v
+						}
+						const h = 1e-6
+						p := rows[r].New[i]
+						up, down := (at(p+h)-at(p))/h, (at(p)-at(p-h))/h
+						if got := grads[r][i]; math.Abs(got-up) > 2e-4*max(1, math.Abs(up)) && math.Abs(got-down) > 2e-4*max(1, math.Abs(down)) {
+							t.Fatalf("row %d, token %d: gradient %v, by difference %v above and %v below\n%+v", r, i, got, up, down, rows)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// A row that repeats its only kind of token is, to GSPO, what it is to PPO: the mean of equal gaps is the gap.
+func TestGSPOOfEqualTokensIsPPO(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p, q, a := rapid.Float64Range(-3, 0).Draw(t, "new"), rapid.Float64Range(-3, 0).Draw(t, "old"), rapid.Float64Range(-2, 2).Draw(t, "advantage")
+		row := Row{New: []float64{p, p, p}, Old: []float64{q, q, q}, Advantages: []float64{a, a, a}, Mask: []bool{true, true, true}}
+		one, g1, _ := reduced(Loss{Kind: PPO, ClipLow: .2, ClipHigh: .2}, []Row{row})
+		other, g2, _ := reduced(Loss{Kind: GSPO, ClipLow: .2, ClipHigh: .2}, []Row{row})
+		if math.Abs(one-other) > 1e-12*(1+math.Abs(one)) || math.Abs(g1[0][1]-g2[0][1]) > 1e-12*(1+math.Abs(g1[0][1])) {
+			t.Fatalf("%v %v, %v %v", one, g1, other, g2)
 		}
-		up, _ := at(p + h)
-		down, _ := at(p - h)
-		_, grad := at(p)
-		if want := (up - down) / (2 * h); math.Abs(grad-want) > 1e-6*(1+r) {
-			t.Fatalf("derivative %v, by difference %v", grad, want)
+	})
+}
+
+// Penalising adds nothing and takes nothing away on average, whatever the estimator.
+func TestPenaltyIsCentred(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var batch []*Example
+		before, n := 0.0, 0
+		for _, r := range aBatch(t, false) {
+			e := &Example{Tokens: make([]int32, len(r.New)), LossMask: r.Mask, LogProbs: singles(r.Old), Reference: singles(r.Reference), Advantages: singles(r.Advantages)}
+			for _, i := range e.trained() {
+				before += float64(e.Advantages[i])
+				n++
+			}
+			batch = append(batch, e)
 		}
-		capped := Loss{CISPO, 0, l.ClipHigh}
-		g := make([]float64, 1)
-		capped.Sum(Row{New: []float64{p}, Old: []float64{q}, Advantages: []float64{a}, Mask: all(1)}, g)
-		if want := -min(r, 1+l.ClipHigh) * a; math.Abs(g[0]-want) > 1e-12*r {
-			t.Fatalf("cispo derivative %v, want %v", g[0], want)
+		PenaliseAdvantages(batch, rapid.SampledFrom(Estimators()).Draw(t, "estimator"), .3)
+		after := 0.0
+		for _, e := range batch {
+			for _, i := range e.trained() {
+				after += float64(e.Advantages[i])
+			}
+		}
+		if math.Abs(after-before) > 1e-5*float64(n+1) {
+			t.Fatalf("sum of advantages %v, then %v", before, after)
 		}
 	})
 }
 
 func TestLossCheck(t *testing.T) {
-	for _, bad := range []Loss{{}, {"gspo", .2, .2}, {PPO, -.1, .2}, {PPO, 1.1, .2}, {PPO, .2, -1}, {PPO, math.NaN(), .2}, {PPO, .2, math.NaN()}} {
+	nan := math.NaN()
+	ppo := func(change func(*Loss)) Loss {
+		l := Loss{Kind: PPO, ClipLow: .2, ClipHigh: .2}
+		change(&l)
+		return l
+	}
+	for i, bad := range []Loss{{}, ppo(func(l *Loss) { l.Kind = "grpo" }), ppo(func(l *Loss) { l.ClipLow = -.1 }), ppo(func(l *Loss) { l.ClipLow = 1.1 }),
+		ppo(func(l *Loss) { l.ClipHigh = -1 }), ppo(func(l *Loss) { l.ClipLow = nan }), ppo(func(l *Loss) { l.ClipHigh = nan }),
+		ppo(func(l *Loss) { l.RatioCap = 1.1 }), ppo(func(l *Loss) { l.Kind, l.RatioCap = CISPO, 3 }), ppo(func(l *Loss) { l.RatioCap = nan }),
+		ppo(func(l *Loss) { l.Kind = SAPO }), ppo(func(l *Loss) { l.OffPolicyMask = -1 }), ppo(func(l *Loss) { l.MismatchCap = nan }),
+		ppo(func(l *Loss) { l.KLCoef = -1 }), ppo(func(l *Loss) { l.EntropyCoef = nan }), ppo(func(l *Loss) { l.KL = "k4" }),
+		ppo(func(l *Loss) { l.Reduction = "mean" }), ppo(func(l *Loss) { l.Reduction = Constant }), ppo(func(l *Loss) { l.Reduction = GlobalTokenMean })} {
 		if bad.Check() == nil {
-			t.Errorf("%+v passes", bad)
+			t.Errorf("%d: %+v passes", i, bad)
 		}
 	}
-	for _, good := range []Loss{{PPO, 0, 0}, {PPO, 1, 5}, {CISPO, 0, 4}} {
-		if err := good.Check(); err != nil {
+	good := append(every(), ppo(func(*Loss) {}), ppo(func(l *Loss) { l.ClipLow, l.ClipHigh = 1, 5 }), ppo(func(l *Loss) { l.RatioCap = 1.2 }))
+	for _, l := range good {
+		if err := l.Check(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -44,23 +44,34 @@ func eachMode(t *testing.T, f func(mode string)) {
 func TestGradient(t *testing.T) {
 	r := source(3)
 	sft, policy := drawn(r, small, 70, true), drawn(r, small, 70, false)
+	alike, flat := *policy, *policy // one advantage for all tokens; none, so that only the bonus is left
+	alike.Advantages, flat.Advantages = make([]float32, 70), make([]float32, 70)
+	for i := range alike.Advantages {
+		alike.Advantages[i] = -1
+	}
+	alike.Reference = append([]float32{}, policy.LogProbs...)
 	for _, c := range []struct {
 		name        string
 		e           *Example
 		loss        Loss
 		temperature float64
 	}{
-		{"demonstration", sft, Loss{PPO, .2, .2}, 1},
-		{"ppo", policy, Loss{PPO, 1, 100}, 1}, // a range that nothing leaves: finite differences need no corners
-		{"ppo at temperature 0.7", policy, Loss{PPO, 1, 100}, 0.7},
+		{"demonstration", sft, Loss{Kind: PPO, ClipLow: .2, ClipHigh: .2}, 1},
+		{"ppo", policy, Loss{Kind: PPO, ClipLow: 1, ClipHigh: 100}, 1}, // a range that nothing leaves: finite differences need no corners
+		{"ppo at temperature 0.7", policy, Loss{Kind: PPO, ClipLow: 1, ClipHigh: 100}, 0.7},
+		{"entropy", &flat, Loss{Kind: PPO, ClipLow: 1, ClipHigh: 100, EntropyCoef: 5}, 1},
+		{"ppo and entropy at temperature 0.7", policy, Loss{Kind: PPO, ClipLow: 1, ClipHigh: 100, EntropyCoef: 5}, 0.7},
+		{"gspo", &alike, Loss{Kind: GSPO, ClipLow: 1, ClipHigh: 100}, 1},
+		{"gspo and k3", &alike, Loss{Kind: GSPO, ClipLow: 1, ClipHigh: 100, KLCoef: 2}, 1},
+		{"sapo and k2", &alike, Loss{Kind: SAPO, TauPositive: 1, TauNegative: 1.05, KL: K2, KLCoef: 2}, 1},
 	} {
 		m := New(small, 1)
 		l, tape := newLane(small), newTape(m)
-		l.step(tape, c.e, c.loss, c.temperature, 1)
+		l.step(tape, c.e, c.loss, c.temperature, size{1, 1})
 		value := func() float64 {
 			m.Repack()
 			v := newLane(small)
-			v.step(tape, c.e, c.loss, c.temperature, 1)
+			v.step(tape, c.e, c.loss, c.temperature, size{1, 1})
 			return v.Loss
 		}
 		wrong := 0

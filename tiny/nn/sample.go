@@ -72,6 +72,17 @@ func (d distribution) logProb(logit float32) float32 {
 	return float32(min(z-d.logSum, 0))
 }
 
+// spread turns the logits into their share of the derivative of c/scale*logProb(target) - bonus*entropy: all but the
+// c that the target's logit has on top. h is the entropy, p the e^z that distribute wrote.
+// d entropy / d logit_j = -scale * p_j * (log p_j + entropy).
+func (d distribution) spread(logits, p []float32, h float64, c float32, bonus float64) {
+	k := float64(bonus * float64(d.scale))
+	for j, e := range p {
+		z := float64(float64(logits[j])*float64(d.scale)) - float64(d.shift)
+		logits[j] = float32(float64(e) / float64(d.sum) * (float64(k*(z-d.logSum+h)) - float64(c)))
+	}
+}
+
 // entropy is -sum p log p in nats, from the logits and the e^z that distribute wrote.
 func (d distribution) entropy(p, logits []float32) float64 {
 	var sum float64

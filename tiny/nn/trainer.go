@@ -37,34 +37,36 @@ func NewTrainer(m *Model, threads int) *Trainer {
 	for range Lanes {
 		t.lanes = append(t.lanes, newLane(m.Config))
 	}
-	for range max(1, min(threads, Lanes)) {
-		t.tapes = append(t.tapes, newTape(m))
-	}
+	t.tapes = m.tapes(min(threads, Lanes))
 	return t
 }
 
-// Update makes one optimiser step on the token mean of the batch's loss. A batch without a trained token has
+// Update makes one optimiser step on the batch's loss. A batch without a trained token has
 // loss 0 and leaves the weights and the optimiser alone. It fails, and changes nothing, on an example that does
 // not fit the model and with ErrNotFinite.
 func (t *Trainer) Update(batch []*Example) (Stats, error) {
 	if err := t.Loss.Check(); err != nil {
 		return Stats{}, err
 	}
-	tokens := 0
+	size, err := t.Model.measure(batch)
+	if err != nil || size.tokens == 0 {
+		return Stats{}, err
+	}
 	for i, e := range batch {
-		if err := e.check(t.Model.Config); err != nil {
+		if err := t.Loss.lacks(e); err != nil {
 			return Stats{}, fmt.Errorf("example %d: %w", i, err)
 		}
-		tokens += len(e.trained())
 	}
-	if tokens == 0 {
-		return Stats{}, nil
-	}
+	return t.step(len(batch), func(l *lane, tape *tape, i int) { l.step(tape, batch[i], t.Loss, t.Temperature, size) })
+}
+
+// step makes one optimiser step on the sum of what add does for 0..n-1.
+func (t *Trainer) step(n int, add func(l *lane, tape *tape, i int)) (Stats, error) {
 	t.parallel(Lanes, func(tape *tape, i int) {
 		l := t.lanes[i]
 		l.reset()
-		for j := i; j < len(batch); j += Lanes {
-			l.step(tape, batch[j], t.Loss, t.Temperature, float64(tokens))
+		for j := i; j < n; j += Lanes {
+			add(l, tape, j)
 		}
 		l.close()
 	})
@@ -126,36 +128,14 @@ func (t *Trainer) apply(scale float32) {
 	t.Model.Repack()
 }
 
-// Score computes the log-probabilities of the examples' trained tokens at the trainer's temperature (at 1 for
-// demonstrations): per example a slice of the length of Tokens, 0 where there is no loss. Examples must fit the
-// model as for Update.
-func (t *Trainer) Score(batch []*Example) ([][]float32, error) {
-	for i, e := range batch {
-		if err := e.check(t.Model.Config); err != nil {
-			return nil, fmt.Errorf("example %d: %w", i, err)
-		}
-	}
-	out := make([][]float32, len(batch))
-	t.parallel(len(batch), func(tape *tape, i int) {
-		e := batch[i]
-		at, temperature := e.trained(), t.Temperature
-		if e.SFT {
-			temperature = 1
-		}
-		out[i] = make([]float32, len(e.Tokens))
-		tape.forward(e.Tokens)
-		for j, v := range tape.head(e, at, temperature).New {
-			out[i][at[j]] = float32(v)
-		}
-	})
-	return out, nil
-}
-
 // parallel runs f for 0..n-1 on the trainer's threads, each with its own tape.
-func (t *Trainer) parallel(n int, f func(tape *tape, i int)) {
+func (t *Trainer) parallel(n int, f func(tape *tape, i int)) { parallel(t.tapes, n, f) }
+
+// parallel runs f for 0..n-1 on a goroutine a tape.
+func parallel(tapes []*tape, n int, f func(tape *tape, i int)) {
 	var group sync.WaitGroup
 	var next atomic.Int64
-	for _, tape := range t.tapes[:min(len(t.tapes), n)] {
+	for _, tape := range tapes[:min(len(tapes), n)] {
 		group.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				f(tape, i)

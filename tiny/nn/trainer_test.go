@@ -29,7 +29,7 @@ func trained(t *testing.T, threads int) (*Model, Stats) {
 	trainer := NewTrainer(m, threads)
 	trainer.Temperature = 0.9
 	var last Stats
-	for i, loss := range []Loss{{PPO, .2, .28}, {CISPO, 0, 4}, {PPO, .2, .2}} {
+	for i, loss := range []Loss{{Kind: PPO, ClipLow: .2, ClipHigh: .28}, {Kind: CISPO, ClipLow: 1, ClipHigh: 4}, {Kind: PPO, ClipLow: .2, ClipHigh: .2}} {
 		trainer.Loss = loss
 		s, err := trainer.Update(batch(uint64(i), small))
 		if err != nil {
@@ -198,7 +198,7 @@ func TestUpdateRefuses(t *testing.T) {
 	} {
 		m := New(small, 7)
 		trainer, start := NewTrainer(m, 2), m.Hash()
-		trainer.Loss = Loss{CISPO, 0, math.MaxFloat64 / 2}
+		trainer.Loss = Loss{Kind: CISPO, ClipLow: 1, ClipHigh: math.MaxFloat64 / 2}
 		e := drawn(source(1), small, 30, false)
 		change(e)
 		_, err := trainer.Update([]*Example{drawn(source(2), small, 30, false), e})
@@ -210,7 +210,7 @@ func TestUpdateRefuses(t *testing.T) {
 		}
 	}
 	trainer := NewTrainer(New(small, 7), 1)
-	trainer.Loss.Kind = "gspo"
+	trainer.Loss.Kind = "grpo"
 	if _, err := trainer.Update(batch(1, small)); err == nil {
 		t.Error("an unknown loss was taken")
 	}

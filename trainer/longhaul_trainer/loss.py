@@ -1,0 +1,172 @@
+"""The losses of RL fine-tuning. tiny/nn/loss.go has the same under the same names, with sources; both are held to
+testdata/losses.json. The keys of a Loss are those of `loss` in run.yaml.
+
+Tensors are [rows, tokens]; log-probabilities are natural. What lies under a False of the mask is not looked at.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Loss:
+    use: str = "ppo"  # ppo, cispo, gspo or sapo
+    clip_low: float = 0.2
+    clip_high: float = 0.28
+    ratio_cap: float = 0.0  # ppo; 0: none
+    tau_positive: float = 1.0  # sapo
+    tau_negative: float = 1.05
+    reduction: str = "token_mean"  # sequence_mean, constant or global_token_mean
+    length: int = 0  # tokens that a row counts as under constant
+    tokens: float = 0.0  # tokens that a step counts as under global_token_mean
+    mismatch_cap: float = 0.0  # 0: no weights
+    off_policy_mask: float = 0.0  # nats a token; 0: off
+    kl: str = "k3"  # k1, k2 or k3
+    kl_coef: float = 0.0
+    kl_in: str = "loss"  # or reward: see penalised_advantages
+    entropy_coef: float = 0.0
+
+
+@dataclass
+class Rows:
+    new: Tensor  # under the policy that is trained; gradients run through it
+    old: Tensor  # under the policy that ratios are taken against
+    advantages: Tensor
+    mask: Tensor  # bool
+    sampler: Tensor | None = None  # as the engine gave them, NaN where it gave none; None: old
+    weights: Tensor | None = None  # times each token's policy loss
+    reference: Tensor | None = None
+    entropy: Tensor | None = None  # of each token's distribution; gradients run through it
+
+
+def policy_loss(c: Loss, new: Tensor, ratio: Tensor, advantages: Tensor) -> Tensor:
+    """The policy loss of each token."""
+    if c.use == "sapo":
+        tau = torch.full_like(advantages, c.tau_negative)  # torch.where of two numbers would round them to float32
+        tau[advantages > 0] = c.tau_positive
+        return -4 / tau * torch.sigmoid(tau * (ratio - 1)) * advantages
+    held = ratio.clamp(1 - c.clip_low, 1 + c.clip_high)
+    if c.use == "cispo":
+        return -held.detach() * advantages * new
+    if c.use not in ("ppo", "gspo"):
+        raise ValueError(f"loss {c.use!r} is unknown: want cispo, gspo, ppo or sapo")
+    loss = torch.maximum(-ratio * advantages, -held * advantages)
+    if c.ratio_cap > 0:
+        loss = torch.where(advantages < 0, torch.minimum(loss, -c.ratio_cap * advantages), loss)
+    return loss
+
+
+def estimate(kind: str, x: Tensor) -> Tensor:
+    """KL(p || q) at tokens that p chose, with x = log q - log p (Schulman 2020)."""
+    match kind:
+        case "k1":
+            return -x
+        case "k2":
+            return x * x / 2
+        case "k3":
+            return x.exp() - 1 - x
+    raise ValueError(f"estimator {kind!r} is unknown: want k1, k2 or k3")
+
+
+def mismatch_weights(old: Tensor, sampler: Tensor, now: Tensor, limit: float) -> Tensor:
+    """min(exp(old - sampler), limit); where the sampler gave NaN, the trainer's own of now stands in."""
+    sampler = torch.where(sampler.isnan(), now.detach(), sampler)
+    return (old - sampler).exp().clamp(max=limit)
+
+
+def penalised_advantages(kind: str, coef: float, advantages: Tensor, old: Tensor, reference: Tensor, mask: Tensor) -> Tensor:
+    """KL in the reward: each trained token's advantage less coef * (its estimate - the mean over all of them)."""
+    penalty = estimate(kind, torch.where(mask, reference - old, 0))
+    mean = penalty[mask].mean() if mask.any() else 0.0
+    return torch.where(mask, advantages - coef * (penalty - mean), 0)
+
+
+def reduce(c: Loss, loss: Tensor, mask: Tensor) -> Tensor:
+    """From tokens to a batch; loss is 0 where mask is False. Rows without a trained token are not counted."""
+    tokens = mask.sum(-1)
+    rows = (tokens > 0).sum().clamp(min=1)
+    match c.reduction:
+        case "token_mean":
+            return loss.sum() / tokens.sum().clamp(min=1)
+        case "sequence_mean":
+            return (loss.sum(-1) / tokens.clamp(min=1)).sum() / rows
+        case "constant":
+            return loss.sum() / (rows * c.length)
+        case "global_token_mean":
+            return loss.sum() / c.tokens
+    raise ValueError(f"reduction {c.reduction!r} is unknown: want constant, global_token_mean, sequence_mean or token_mean")
+
+
+def batch_loss(c: Loss, rows: Rows) -> tuple[Tensor, dict[str, float]]:
+    """The loss of a batch, a scalar, and metrics as means over its trained tokens."""
+    mask = rows.mask
+
+    def clean(t: Tensor) -> Tensor:
+        return torch.where(mask, t, 0)
+
+    new, old, advantages = clean(rows.new), clean(rows.old), clean(rows.advantages)
+    sampler = old if rows.sampler is None else clean(torch.where(rows.sampler.isnan(), new.detach(), rows.sampler))
+    count = mask.sum(-1, keepdim=True).clamp(min=1)
+    gap = new - old
+    if c.use == "gspo":  # one ratio a row, whose gradient at each token is the token's own (GSPO-token)
+        gap = gap.sum(-1, keepdim=True).detach() / count + new - new.detach()
+    ratio = gap.exp()
+    loss = policy_loss(c, new, ratio, advantages)
+    dropped = torch.zeros_like(mask)
+    if c.off_policy_mask > 0:
+        fallen = (sampler - new.detach()).sum(-1, keepdim=True) / count
+        dropped = mask & (advantages < 0) & (fallen > c.off_policy_mask)
+        loss = torch.where(dropped, 0, loss)
+    if rows.weights is not None:
+        loss = loss * clean(rows.weights)
+    if rows.reference is not None and c.kl_coef > 0 and c.kl_in == "loss":
+        loss = loss + c.kl_coef * estimate(c.kl, clean(rows.reference) - new)
+    if rows.entropy is not None and c.entropy_coef > 0:
+        loss = loss - c.entropy_coef * clean(rows.entropy)
+    total = reduce(c, clean(loss), mask)
+    return total, metrics(c, rows, ratio.detach(), sampler, dropped, float(total.detach()))
+
+
+@torch.no_grad()
+def metrics(c: Loss, rows: Rows, ratio: Tensor, sampler: Tensor, dropped: Tensor, loss: float) -> dict[str, float]:
+    """The metrics of an update job, under the names that the embedded one uses."""
+    mask = rows.mask
+    if not mask.any():
+        return {"loss": loss}
+    low, high = ratio < 1 - c.clip_low, ratio > 1 + c.clip_high
+    if c.use in ("ppo", "gspo"):
+        capped = ratio > c.ratio_cap if c.ratio_cap > 0 else torch.zeros_like(mask)
+        low, high = low & (rows.advantages < 0), high & (rows.advantages > 0) | capped & (rows.advantages < 0)
+    if c.use == "sapo":
+        low = high = torch.zeros_like(mask)
+
+    def mean(t: Tensor) -> float:
+        return float(t.expand(mask.shape)[mask].double().mean())
+
+    out = {
+        "loss": loss,
+        "kl": mean(estimate("k3", rows.new - sampler)),
+        "clip_low_fraction": mean(low & ~dropped),
+        "clip_high_fraction": mean(high & ~dropped),
+        "off_policy_masked_fraction": mean(dropped),
+        "ratio_max": float(ratio.expand(mask.shape)[mask].max()),
+    }
+    if rows.reference is not None:
+        out["reference_kl"] = mean(estimate("k3", rows.reference - rows.new))
+    if rows.entropy is not None:
+        out["entropy"] = mean(rows.entropy)
+    return out
+
+
+def dpo(beta: float, chosen: Tensor, rejected: Tensor, reference_chosen: Tensor, reference_rejected: Tensor) -> Tensor:
+    """Direct preference optimisation: the mean over pairs of -log sigmoid(beta * margin), from log-probabilities of whole
+    sequences, [pairs]. R. Rafailov and others, 2023, arXiv:2305.18290."""
+    margin = (chosen - reference_chosen) - (rejected - reference_rejected)
+    return -torch.nn.functional.logsigmoid(beta * margin).mean()
+
+
+def cross_entropy(new: Tensor, mask: Tensor) -> Tensor:
+    """Imitation of demonstrations: -new, token mean."""
+    return -torch.where(mask, new, 0).sum() / mask.sum().clamp(min=1)
