@@ -29,6 +29,16 @@ func TestAgreements(t *testing.T) {
 		{"warm-up of a server", served + "updates: 0\nwarm_up: {max: 3}", `run.yaml:5:16: warm_up.max: found 3, expected 0, unless policy.use is tiny (only the embedded policy has a warm-up)`},
 		{"embedded update of a server", served, `run.yaml:3:15: update.use: found "embedded", expected an update job that can train policy.use: openai (the embedded trainer trains tiny; with updates: 0 a run only evaluates)`},
 		{"a server trained elsewhere", served + "update: {use: local}", ""},
+		{"ratio cap inside of the clip", head + "loss: {ratio_cap: 1.1}", `run.yaml:3:19: loss.ratio_cap: found 1.1, expected 0, or at least 1 + loss.clip_high, 1.28 (below, it would undo the clip)`},
+		{"ratio cap of another loss", head + "loss: {use: sapo, ratio_cap: 3}", `run.yaml:3:30: loss.ratio_cap: found 3, expected 0 with use: sapo (only ppo has a ratio to cap where the advantage is negative)`},
+		{"length of a mean", head + "loss: {length: 100}", `run.yaml:3:16: loss.length: found 100, expected 0 with reduction: token_mean (only constant divides by a length)`},
+		{"mismatch cap", head + "loss: {mismatch_cap: 0.5}", `run.yaml:3:22: loss.mismatch_cap: found 0.5, expected 0, or at least 1 (below 1, it would weigh down the tokens that agree)`},
+		{"k1 in the loss", head + "loss: {kl: k1, kl_coef: 0.1}", `run.yaml:3:12: loss.kl: found k1, expected k2 or k3 with kl_in: loss (the gradient of k1 is 0 on average: it holds nothing back)`},
+		{"k1 in the reward", head + "loss: {kl: k1, kl_in: reward, kl_coef: 0.1}", ""},
+		{"a reference for nothing", head + "loss: {reference: orders-1@0}", `run.yaml:3:19: loss.reference: found "orders-1@0", expected a loss.kl_coef above 0 (nothing is compared with the reference)`},
+		{"a reference to come", head + "loss: {kl_coef: 0.1, reference: a@000005}", `run.yaml:3:33: loss.reference: found "a@000005", expected version 0 of this run, or a version of another (the run's later versions are made after the first update needs it)`},
+		{"a reference that is no version", head + "loss: {kl_coef: 0.1, reference: best(a)}", `run.yaml:3:33: loss.reference: found "best(a)", expected RUN@VERSION, such as orders-1@000012`},
+		{"everything in a loss", head + "loss: {ratio_cap: 3, reduction: constant, length: 100, mismatch_cap: 2, off_policy_mask: 1, kl: k2, kl_coef: 0.1, reference: orders-1@0, entropy_coef: 0.01}", ""},
 		{"promotion", head + "eval: {promote: success >= best + 2}", `run.yaml:3:17: eval.promote: found "success >= best + 2", expected an offset of less than 1 (a success is a share, from 0 to 1)`},
 		{"contributions of nobody", head + "advantage: {use: cw_grpo}", `run.yaml:3:18: advantage.use: found "cw_grpo", expected reward: {use: judge, per_turn: asked} (its turns are weighed by what the judge says that each contributed)`},
 		{"contributions unasked", head + "advantage: {use: cw_grpo}\nreward: {use: judge, url: 'http://a', model: m, per_turn: off}", `run.yaml:3:18: advantage.use: found "cw_grpo", expected reward: {use: judge, per_turn: asked} (its turns are weighed by what the judge says that each contributed)`},
@@ -73,6 +83,11 @@ func TestDefaultsFitWhatTheFileSays(t *testing.T) {
 		{head + "advantage: {use: gigpo}", func(c rl.Config) bool { return c.Advantage.Gamma == .95 }},
 		{head + "advantage: {use: gigpo, gamma: 1}", func(c rl.Config) bool { return c.Advantage.Gamma == 1 }},
 		{head + "loss: {use: cispo, clip_high: 2}", func(c rl.Config) bool { return c.Loss.ClipLow == 1 && c.Loss.ClipHigh == 2 }},
+		{head + "loss: {use: gspo}", func(c rl.Config) bool {
+			return c.Loss.ClipLow == 3e-4 && c.Loss.ClipHigh == 4e-4 && c.Loss.Reduction == "sequence_mean"
+		}},
+		{head + "loss: {use: gspo, reduction: token_mean}", func(c rl.Config) bool { return c.Loss.Reduction == "token_mean" && c.Loss.ClipHigh == 4e-4 }},
+		{head + "loss: {use: sapo}", func(c rl.Config) bool { return c.Loss.Reduction == "sequence_mean" && c.Loss.TauNegative == 1.05 }},
 		{"name: a\nenv: {use: orders, tasks: {eval: 5-9}, episode_timeout: 5s}", func(c rl.Config) bool {
 			return c.Eval.Tasks == 5 && c.Env.TurnTimeout.String() == "5s"
 		}},

@@ -11,7 +11,7 @@ import (
 
 var names = Names{
 	Envs: []string{"maze", "orders"}, Rewards: []string{"cost", "exact", "format", "judge", "overlong", "turns"}, Advantages: []string{"cw_grpo", "dr_grpo", "gigpo", "grpo", "rloo"},
-	Losses: []string{"cispo", "ppo"}, Policies: []string{"openai", "tiny"}, Launchers: []string{"embedded", "local"},
+	Losses: []string{"cispo", "gspo", "ppo", "sapo"}, Policies: []string{"openai", "tiny"}, Launchers: []string{"embedded", "local"},
 }
 
 // problems are the lines of Parse's message, without the heading.
@@ -48,7 +48,7 @@ func TestDefaultIsTheDemoRecipe(t *testing.T) {
 		Curriculum:  rl.CurriculumConfig{Visits: 2},
 		Reward:      rl.RewardConfig{Use: "exact", DeadBand: 1.5},
 		Advantage:   rl.AdvantageConfig{Use: "grpo", Std: "population", Epsilon: 1e-4, Singleton: "drop", ZeroVariance: "drop", Gamma: 1, StepWeight: 1},
-		Loss:        rl.LossConfig{Use: "ppo", ClipLow: .2, ClipHigh: .28},
+		Loss:        rl.LossConfig{Use: "ppo", ClipLow: .2, ClipHigh: .28, TauPositive: 1, TauNegative: 1.05, Reduction: "token_mean", KL: "k3", KLIn: "loss"},
 		Update:      rl.UpdateConfig{Use: "embedded", LearningRate: 5e-4, Minibatches: 8, MaxGradNorm: 1, Beta1: .9, Beta2: .99, WeightDecay: .01, Ramp: 3, FinalRate: .1, KLStop: .03},
 		Updates:     40,
 		Eval:        rl.EvalConfig{Every: 10, Tasks: 200, Promote: "success >= best - 0.01"},
@@ -71,7 +71,7 @@ func TestProblems(t *testing.T) {
 		{"repeated key below", head + "group:\n  size: 4\n  size: 4", `run.yaml:5:3: group.size: found the key again, first in line 4, expected each key once`},
 		{"text for a number", head + "updates: many", `run.yaml:3:10: updates: found the text "many", expected a whole number from 0 to 999999`},
 		{"quoted number", head + "updates: '9'", `run.yaml:3:10: updates: found the text "9", expected a whole number from 0 to 999999 (without quotes)`},
-		{"number for a text", head + "loss: {use: 1e-3}", `run.yaml:3:13: loss.use: found the number 1e-3, expected cispo or ppo (as a text: "1e-3")`},
+		{"number for a text", head + "loss: {use: 1e-3}", `run.yaml:3:13: loss.use: found the number 1e-3, expected cispo, gspo, ppo or sapo (as a text: "1e-3")`},
 		{"truth value", head + "updates: true", `run.yaml:3:10: updates: found the truth value true, expected a whole number from 0 to 999999`},
 		{"octal", head + "updates: 010", `run.yaml:3:10: updates: found the number 010, expected a whole number from 0 to 999999 (digits only, no leading zero, point or exponent)`},
 		{"whole number too large for any type", head + "updates: 99999999999999999999", `run.yaml:3:10: updates: found the number 99999999999999999999, expected a whole number from 0 to 999999`},

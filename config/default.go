@@ -34,7 +34,7 @@ func recipe(env string) rl.Config {
 		Group:     rl.GroupConfig{Size: 8, PerUpdate: 128, PerActivity: 8, Quorum: 0.75, Valid: 0.5, Resample: 2, MaxStaleness: 1},
 		Reward:    rl.RewardConfig{Use: "exact", DeadBand: 1.5},
 		Advantage: rl.AdvantageConfig{Use: "grpo", Std: "population", Epsilon: 1e-4, Singleton: "drop", ZeroVariance: "drop", Gamma: 1, StepWeight: 1},
-		Loss:      rl.LossConfig{Use: "ppo", ClipLow: 0.2, ClipHigh: 0.28},
+		Loss:      rl.LossConfig{Use: "ppo", ClipLow: 0.2, ClipHigh: 0.28, TauPositive: 1, TauNegative: 1.05, Reduction: "token_mean", KL: "k3", KLIn: "loss"},
 		Update: rl.UpdateConfig{
 			Use: "embedded", LearningRate: 5e-4, Minibatches: 8, MaxGradNorm: 1, Beta1: 0.9, Beta2: 0.99,
 			WeightDecay: 0.01, Ramp: 3, FinalRate: 0.1, KLStop: 0.03,
@@ -74,14 +74,28 @@ func fit(c *rl.Config, given func(path string) bool) {
 	if !given("env.turn_timeout") {
 		c.Env.TurnTimeout = min(c.Env.TurnTimeout, c.Env.EpisodeTimeout)
 	}
-	if c.Loss.Use != "cispo" {
-		return
+	fitLoss(&c.Loss, given)
+}
+
+// fitLoss gives a loss the clip range and the reduction of the paper it comes from.
+func fitLoss(l *rl.LossConfig, given func(path string) bool) {
+	low, high, reduction := l.ClipLow, l.ClipHigh, l.Reduction
+	switch l.Use {
+	case "cispo": // arXiv 2506.13585 caps the ratio above alone; TRL's and ART's cap is 5
+		low, high = 1, 4
+	case "gspo": // arXiv 2507.18071, section 5.1
+		low, high, reduction = 3e-4, 4e-4, "sequence_mean"
+	case "sapo": // arXiv 2511.20347
+		reduction = "sequence_mean"
 	}
-	if !given("loss.clip_low") { // CISPO (arXiv 2506.13585) caps the ratio above alone; TRL's and ART's cap is 5
-		c.Loss.ClipLow = 1
+	if !given("loss.clip_low") {
+		l.ClipLow = low
 	}
 	if !given("loss.clip_high") {
-		c.Loss.ClipHigh = 4
+		l.ClipHigh = high
+	}
+	if !given("loss.reduction") {
+		l.Reduction = reduction
 	}
 }
 

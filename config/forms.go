@@ -16,6 +16,7 @@ type form struct {
 }
 
 const (
+	versionForm  = `^[a-z0-9][a-z0-9._-]{0,62}@[0-9]{1,6}$`
 	variableForm = `^[A-Z_][A-Z0-9_]{0,63}$`
 	storeForm    = `^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9!_.*'()/-]*)?$`
 )
@@ -61,12 +62,18 @@ var (
 		pattern: rl.StartPattern,
 		holds:   func(s string) bool { _, err := rl.ParseStart(s); return err == nil },
 	}
+	version = form{
+		expects: "RUN@VERSION, such as orders-1@000012",
+		pattern: versionForm,
+		holds:   func(s string) bool { return versionPattern.MatchString(s) },
+	}
 	storeURI = form{
 		expects: "s3://bucket or s3://bucket/prefix",
 		pattern: storeForm,
 		holds:   func(s string) bool { return bucketPattern.MatchString(s) && !strings.Contains(s[5:], "//") },
 	}
 
+	versionPattern  = regexp.MustCompile(versionForm)
 	variablePattern = regexp.MustCompile(variableForm)
 	bucketPattern   = regexp.MustCompile(storeForm)
 	keyPattern      = regexp.MustCompile(`(?i)(^|[^a-z0-9])(sk|pk|rk|xai|hf|gh[pousr]|github_pat|glpat|npm|pypi|tml|nvapi|gsk|r8)[-_][a-z0-9_-]{8,}` +

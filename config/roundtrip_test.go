@@ -73,6 +73,7 @@ func aConfig(t *rapid.T) rl.Config {
 	if c.Policy.Context > 0 {
 		c.Sampling.MaxTokens = min(c.Sampling.MaxTokens, c.Policy.Context-1)
 	}
+	makeLossAgree(&c)
 	for _, ok := tinyWeights(c); !ok; _, ok = tinyWeights(c) {
 		c.Policy.Layers, c.Policy.Hidden = max(1, c.Policy.Layers/2), max(32, c.Policy.Hidden/64*32)
 	}
@@ -122,6 +123,26 @@ func agreeOnReward(r *rl.RewardConfig) {
 	}
 	if r.Context > 0 {
 		r.ReplyTokens = min(r.ReplyTokens, r.Context-1)
+	}
+}
+
+// makeLossAgree puts right what drawn keys of a loss contradict each other in.
+func makeLossAgree(c *rl.Config) {
+	l := &c.Loss
+	if l.Use != "ppo" || l.RatioCap < 1+l.ClipHigh {
+		l.RatioCap = 0
+	}
+	if l.Reduction != "constant" {
+		l.Length = 0
+	}
+	if l.MismatchCap < 1 {
+		l.MismatchCap = 0
+	}
+	if l.KL == "k1" {
+		l.KLIn = "reward"
+	}
+	if l.KLCoef > 0 {
+		l.Reference = "another@12"
 	}
 }
 

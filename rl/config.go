@@ -164,11 +164,34 @@ type AdvantageConfig struct {
 	StepWeight   float64 `json:"step_weight" doc:"gigpo: weight of the comparison within a state"`
 }
 
-// LossConfig is the policy loss, a mean over trained tokens; see nn.Loss.
+// LossConfig is the policy loss and what is added to it; see nn.Loss, and docs/algorithms.md for the formulas.
 type LossConfig struct {
-	Use      string  `json:"use" doc:"ppo or cispo, mean over trained tokens"`
-	ClipLow  float64 `json:"clip_low" doc:"the importance ratio is clipped below 1-clip_low (ppo)"`
-	ClipHigh float64 `json:"clip_high" doc:"and above 1+clip_high"`
+	Use           string  `json:"use" doc:"cispo, gspo, ppo or sapo"`
+	ClipLow       float64 `json:"clip_low" doc:"the importance ratio is clipped below 1-clip_low (cispo: 1 leaves it free)"`
+	ClipHigh      float64 `json:"clip_high" doc:"and above 1+clip_high; sapo does not clip"`
+	RatioCap      float64 `json:"ratio_cap" doc:"ppo: where the advantage is negative, the ratio counts up to this (dual clip); 0: no cap"`
+	TauPositive   float64 `json:"tau_positive" doc:"sapo: temperature of the gate where the advantage is positive"`
+	TauNegative   float64 `json:"tau_negative" doc:"and where it is not"`
+	Reduction     string  `json:"reduction" doc:"from tokens to an optimiser step: token_mean, sequence_mean, constant or global_token_mean"`
+	Length        int     `json:"length" doc:"tokens that a row counts as under constant; 0: env.max_turns x sampling.max_tokens"`
+	MismatchCap   float64 `json:"mismatch_cap" doc:"old log-probabilities are the trainer's own, and each token weighs min(exp(trainer - sampler), this); 0: off"`
+	OffPolicyMask float64 `json:"off_policy_mask" doc:"rows that have become less likely by this many nats a token since they were sampled lose their tokens of negative advantage; 0: off"`
+	KLCoef        float64 `json:"kl_coef" doc:"times the KL to the reference policy; 0: no reference is loaded"`
+	KL            string  `json:"kl" doc:"its estimator: k1, k2 or k3"`
+	KLIn          string  `json:"kl_in" doc:"loss: added to the loss; reward: taken off each token's advantage, less the batch's mean"`
+	Reference     string  `json:"reference,omitempty" doc:"RUN@VERSION; empty: version 0 of this run"`
+	EntropyCoef   float64 `json:"entropy_coef" doc:"times the entropy (nats a token) is taken off the loss"`
+}
+
+// ReferenceVersion is the policy that the KL is measured against; empty when none is.
+func (c Config) ReferenceVersion() Version {
+	switch {
+	case c.Loss.KLCoef == 0:
+		return ""
+	case c.Loss.Reference == "":
+		return VersionOf(c.Name, 0)
+	}
+	return Version(c.Loss.Reference)
 }
 
 // UpdateConfig is the update job and its optimiser.

@@ -5,6 +5,7 @@ import (
 	"github.com/longhaul-rl/longhaul/config"
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/reward"
+	"github.com/longhaul-rl/longhaul/tiny/nn"
 )
 
 // registered are the names that run.yaml may use in this binary.
@@ -13,7 +14,7 @@ func registered() config.Names {
 		Envs:       envs.Names(),
 		Rewards:    reward.Names(),
 		Advantages: advantage.Names(),
-		Losses:     []string{"cispo", "ppo"},
+		Losses:     nn.Losses(),
 		Policies:   []string{"tiny"},
 		Launchers:  []string{"embedded"},
 	}
