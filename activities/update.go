@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -146,74 +144,4 @@ func (a *Activities) train(ctx context.Context, st *store.Store, cfg rl.Config, 
 	}
 	slices.SortFunc(result.Files, func(a, b rl.File) int { return strings.Compare(a.Name, b.Name) })
 	return result, nil
-}
-
-// trainBatch makes update.minibatches optimiser steps over the shuffled batch. Once a minibatch's KL to the
-// behaviour policy passes update.kl_stop the rest of the batch is counted as consumed but not learnt from.
-func (a *Activities) trainBatch(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec) (*nn.Trainer, map[string]float64, error) {
-	ckpt, err := st.Checkpoint(ctx, *spec.Base)
-	if err != nil {
-		return nil, nil, err
-	}
-	files, err := readFiles(ctx, st, ckpt, append(slices.Clone(tiny.ModelFiles), tiny.OptimizerFile))
-	if err != nil {
-		return nil, nil, err
-	}
-	trainer, err := tiny.DecodeTrainer(files, a.threads())
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := st.GetRef(ctx, *spec.Batch)
-	if err != nil {
-		return nil, nil, err
-	}
-	batch, err := store.DecodeBatch(b)
-	if err != nil {
-		return nil, nil, err
-	}
-	rows := make([]*nn.Example, len(batch.Samples))
-	for i, s := range batch.Samples {
-		rows[i] = tiny.Example(s)
-	}
-	rng := rand.New(rand.NewPCG(spec.Seed, 1))
-	rng.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-	u := cfg.Update
-	trainer.LearningRate, trainer.Beta1, trainer.Beta2 = spec.LearningRate, u.Beta1, u.Beta2
-	trainer.WeightDecay, trainer.MaxGradNorm = u.WeightDecay, u.MaxGradNorm
-	trainer.Temperature = cfg.Sampling.Temperature
-	trainer.Loss = nn.Loss{Kind: cfg.Loss.Use, ClipLow: cfg.Loss.ClipLow, ClipHigh: cfg.Loss.ClipHigh}
-	var total nn.Stats
-	steps := 0
-	for i := range u.Minibatches {
-		lo, hi := i*len(rows)/u.Minibatches, (i+1)*len(rows)/u.Minibatches
-		if lo == hi {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
-		s, err := trainer.Update(rows[lo:hi])
-		if err != nil {
-			return nil, nil, rl.Errorf(rl.Invalid, fmt.Sprintf("update %d, minibatch %d", spec.Update, i), "%w", err)
-		}
-		total.Add(s)
-		steps++
-		tell(ctx, Progress{What: "minibatches", Done: i + 1, Total: u.Minibatches})
-		if u.KLStop > 0 && s.KL > u.KLStop*float64(s.Tokens) {
-			break
-		}
-	}
-	m := metrics(total)
-	m["minibatches"] = float64(steps)
-	m["tokens"] = float64(batch.TrainedTokens())
-	return trainer, m, nil
-}
-
-// metrics are a step's or an update's statistics, by the token where that makes sense.
-func metrics(s nn.Stats) map[string]float64 {
-	n := float64(max(1, s.Tokens))
-	return map[string]float64{
-		"loss": s.Loss / n, "kl": s.KL / n, "entropy": s.Entropy / n, "grad_norm": s.GradNorm,
-		"clip_fraction": float64(s.ClippedLow+s.ClippedHigh) / n, "clip_low_fraction": float64(s.ClippedLow) / n, "clip_high_fraction": float64(s.ClippedHigh) / n,
-	}
 }

@@ -35,6 +35,7 @@ func TestConformance(t *testing.T) {
 		{"trajectories", trajectories},
 		{"verify", verify},
 		{"gc", collected},
+		{"gc keeps the reference", keepsTheReference},
 		{"gc keeps what is referred to", referredTo},
 	}
 	races := []named{

@@ -309,3 +309,27 @@ func configOf(t testing.TB, s *store.Store, run rl.RunID) rl.Ref {
 	is(t, err, "")
 	return ref
 }
+
+// What a run's loss compares with stays until the run's last update is made, in whatever run it lies.
+func keepsTheReference(t *testing.T, s *store.Store) {
+	ctx := t.Context()
+	line(t, s, "base", 4)
+	cfg := rl.Config{Name: "tuned", Updates: 2, Env: rl.EnvConfig{Use: "orders", EpisodeTimeout: 1, TurnTimeout: 1}, Loss: rl.LossConfig{KLCoef: .1, Reference: "base@000001"}}
+	must[rl.Ref](t)(s.PutNew(ctx, store.ConfigKey("tuned"), rl.CanonicalJSON(cfg)))
+	there := func() bool {
+		must[store.GCReport](t)(s.GC(ctx, keeping(1)))
+		_, err := s.Head(ctx, store.CheckpointKey("base", 1))
+		return err == nil
+	}
+	if !there() {
+		t.Error("the reference is gone before the first update")
+	}
+	var parent *rl.Ref
+	for n := range rl.UpdateNumber(3) {
+		ref := must[rl.Ref](t)(update(t, s, "tuned", n, parent, atOnce))
+		parent = &ref
+		if want := n < 2; there() != want {
+			t.Errorf("after update %d: want the reference there = %v", n, want)
+		}
+	}
+}

@@ -70,6 +70,9 @@ func (g *gc) look(ctx context.Context) (*view, error) {
 	byRun := map[rl.RunID]*heldRun{}
 	for _, r := range v.runs {
 		byRun[r.id] = r
+		if key, ok := r.reference(); ok {
+			need(key, fmt.Sprintf("run %s measures its KL against it", r.id))
+		}
 		if r.config != nil && r.config.From != "" && len(r.manifests) == 0 && len(r.retired) == 0 {
 			if s, err := rl.ParseStart(r.config.From); err == nil {
 				need(CheckpointKey(s.Run, s.Update), fmt.Sprintf("run %s begins from it", r.id))
@@ -111,6 +114,17 @@ func (g *gc) lookAt(ctx context.Context, id rl.RunID, need func(key, who string)
 		}
 	}
 	return r, nil
+}
+
+// reference is the manifest of the policy that the run's loss compares with, until its last update is made.
+func (r *heldRun) reference() (key string, ok bool) {
+	if r.config == nil {
+		return "", false
+	}
+	last := rl.UpdateNumber(r.config.Updates)
+	run, n, err := r.config.ReferenceVersion().Parse()
+	_, made := r.manifests[last]
+	return CheckpointKey(run, n), err == nil && !made && !r.retired[last]
 }
 
 func (g *gc) lookAtCheckpoints(ctx context.Context, r *heldRun) error {

@@ -86,15 +86,14 @@ func lacking(err error) bool {
 func recordConfig(ctx context.Context, st *store.Store, cfg rl.Config) (rl.Ref, rl.Config, error) {
 	key := store.ConfigKey(cfg.Name)
 	cfg.Store = "" // where a run lies is not part of what it is
-	from, base := cfg.From, ""
-	if from != "" {
-		_, err := st.Head(ctx, key)
-		if rl.KindOf(err) == rl.NotFound {
-			cfg.From, base, err = resolve(ctx, st, cfg)
-		}
-		if err != nil {
-			return rl.Ref{}, cfg, err
-		}
+	from := cfg.From
+	var others []string
+	_, err := st.Head(ctx, key)
+	if rl.KindOf(err) == rl.NotFound {
+		cfg.From, others, err = resolveAll(ctx, st, cfg)
+	}
+	if err != nil {
+		return rl.Ref{}, cfg, err
 	}
 	ref, _, err := store.PutJSON(ctx, st, key, cfg)
 	if err != nil {
@@ -114,8 +113,8 @@ func recordConfig(ctx context.Context, st *store.Store, cfg rl.Config) (rl.Ref, 
 	if diff := config.Diff(cfg, was); len(diff) > 0 && (now == ref || len(config.Diff(cfg, changed)) > 0) {
 		return rl.Ref{}, cfg, rl.Errorf(rl.Conflict, "run "+string(cfg.Name), "it exists with another configuration:\n  %s", strings.Join(diff, "\n  "))
 	}
-	if base != "" { // from now on gc keeps it for the run
-		err = st.Referred(ctx, key, base)
+	if len(others) > 0 { // from now on gc keeps them for the run
+		err = st.Referred(ctx, key, others...)
 	}
 	return now, changed, err
 }

@@ -8,6 +8,30 @@ import (
 	"github.com/longhaul-rl/longhaul/store"
 )
 
+// resolveAll is a run's `from` as it is recorded, and the manifests of other runs that it needs: what it starts from and
+// the reference of its loss. Errors as resolve.
+func resolveAll(ctx context.Context, st *store.Store, cfg rl.Config) (from string, manifests []string, err error) {
+	if cfg.From != "" {
+		var base string
+		if from, base, err = resolve(ctx, st, cfg); err != nil {
+			return "", nil, err
+		}
+		manifests = append(manifests, base)
+	}
+	reference := cfg.ReferenceVersion()
+	if reference == "" {
+		return from, manifests, nil
+	}
+	run, n, err := reference.Parse()
+	if err != nil || run == cfg.Name { // its own is yet to be made
+		return from, manifests, err
+	}
+	if _, _, err = st.FindCheckpoint(ctx, run, n); rl.KindOf(err) == rl.NotFound {
+		return "", nil, rl.Errorf(rl.NotFound, "loss.reference "+string(reference), "there is no such checkpoint")
+	}
+	return from, append(manifests, store.CheckpointKey(run, n)), err
+}
+
 // resolve turns a run's `from` into the version that it names now, which is what the run records, and the key of that
 // one's manifest. Errors: NotFound when there is no such checkpoint, Invalid when its policy is of another shape.
 func resolve(ctx context.Context, st *store.Store, cfg rl.Config) (version, manifest string, err error) {
