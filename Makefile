@@ -63,5 +63,5 @@ fuzz: ## every fuzz target for FUZZTIME (20s)
 	@scripts/fuzz.sh $(FUZZTIME)
 
 .PHONY: requirements
-requirements: ## pins what .ci/run installs for the tests that need Python (needs uv)
-	@cd .ci && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header requirements.in -o requirements.txt
+requirements: ## pins what the trainer needs, and what .ci/run installs for the tests that need Python (needs uv)
+	@for d in trainer .ci; do (cd $$d && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header requirements.in -o requirements.txt) || exit 1; done

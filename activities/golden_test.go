@@ -89,6 +89,20 @@ func job(t *testing.T, cfg rl.Config, work rl.UpdateSpec) map[string]any {
 	}}
 }
 
+// The trainer's own tests, which hold its losses to the vectors that tiny/nn is held to.
+func TestTrainerInPython(t *testing.T) {
+	python := os.Getenv("LONGHAUL_TEST_PYTHON")
+	if python == "" {
+		t.Skip("LONGHAUL_TEST_PYTHON names no Python with torch and transformers; .ci/run installs one")
+	}
+	cmd := exec.Command(python, "-m", "unittest", "discover", "-s", "tests")
+	cmd.Dir = "../trainer"
+	cmd.Env = append(os.Environ(), "PYTHONPATH=.", "PYTHONDONTWRITEBYTECODE=1")
+	if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("\nOK")) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // golden runs trainer/tests/golden.py on a directory and returns the metrics of its jobs.
 func golden(t *testing.T, python, dir string) (metrics []map[string]float64) {
 	t.Helper()
