@@ -83,3 +83,54 @@ func TestConfigOfAnOlderVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A run is not started, nor changed, to compare itself with what is not there; its own version 0 is yet to be made, unless gc
+// has retired it.
+func TestReferenceMustBeThere(t *testing.T) {
+	st := embeddedStore(t)
+	cfg, err := config.Default("orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish := func(run rl.RunID, n rl.UpdateNumber) {
+		t.Helper()
+		manifest, err := st.PutCheckpoint(t.Context(), rl.Checkpoint{Schema: rl.CheckpointSchema, Run: run, Update: n, Version: rl.VersionOf(run, n)})
+		if err == nil {
+			err = st.MovePointer(t.Context(), run, store.Latest, manifest, true)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg.Loss.KLCoef, cfg.Loss.Reference = .1, "base@000001"
+	if _, _, err := recordConfig(t.Context(), st, cfg); rl.KindOf(err) != rl.NotFound || !strings.Contains(err.Error(), "loss.reference base@000001") {
+		t.Errorf("a reference that is not there: %v", err)
+	}
+	publish("base", 1)
+	if _, _, err := recordConfig(t.Context(), st, cfg); err != nil {
+		t.Errorf("a reference that is there: %v", err)
+	}
+	own := cfg
+	own.Name, own.Loss.Reference = "own", ""
+	if key, err := referenceOf(t.Context(), st, own); key != "" || err != nil {
+		t.Errorf("its own, before the run: %q, %v", key, err)
+	}
+	plain := own
+	plain.Loss.KLCoef = 0
+	if _, _, err := recordConfig(t.Context(), st, plain); err != nil {
+		t.Fatal(err)
+	}
+	for n := range rl.UpdateNumber(3) {
+		publish("own", n)
+	}
+	if key, err := referenceOf(t.Context(), st, own); key != store.CheckpointKey("own", 0) || err != nil {
+		t.Errorf("its own: %q, %v", key, err)
+	}
+	_, err = st.GC(t.Context(), store.GCOptions{Evaluation: workflows.EvaluationKey, Retention: func(rl.Config) store.Retention { return store.Retention{Last: 1} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := referenceOf(t.Context(), st, own); rl.KindOf(err) != rl.NotFound {
+		t.Errorf("its own, retired: %v", err)
+	}
+}

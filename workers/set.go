@@ -14,6 +14,9 @@ import (
 // next update, or at once where it is paused. text says in words what is changed. Errors: as Steer's; Conflict, too, when somebody
 // else has changed the run since `from`.
 func Set(ctx context.Context, c client.Client, st *store.Store, cfg rl.Config, from rl.Ref, by workflows.Command, text string) (at workflows.Standing, err error) {
+	if _, err := referenceOf(ctx, st, cfg); err != nil { // gc may have retired version 0 before the loss asked for it
+		return at, err
+	}
 	body := rl.CanonicalJSON(cfg)
 	ref, err := st.PutNew(ctx, store.ConfigVersionKey(cfg.Name, store.SHA256(body)), body)
 	if err != nil {

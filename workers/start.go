@@ -18,18 +18,32 @@ func resolveAll(ctx context.Context, st *store.Store, cfg rl.Config) (from strin
 		}
 		manifests = append(manifests, base)
 	}
-	reference := cfg.ReferenceVersion()
-	if reference == "" {
-		return from, manifests, nil
+	reference, err := referenceOf(ctx, st, cfg)
+	if reference != "" {
+		manifests = append(manifests, reference)
 	}
-	run, n, err := reference.Parse()
-	if err != nil || run == cfg.Name { // its own is yet to be made
-		return from, manifests, err
+	return from, manifests, err
+}
+
+// referenceOf is the manifest that a run's loss compares with; empty when there is none, or when it is the run's own first and
+// yet to be made. Errors: NotFound when there is no such checkpoint, or none any more.
+func referenceOf(ctx context.Context, st *store.Store, cfg rl.Config) (manifest string, err error) {
+	v := cfg.ReferenceVersion()
+	if v == "" {
+		return "", nil
 	}
-	if _, _, err = st.FindCheckpoint(ctx, run, n); rl.KindOf(err) == rl.NotFound {
-		return "", nil, rl.Errorf(rl.NotFound, "loss.reference "+string(reference), "there is no such checkpoint")
+	run, n, err := v.Parse()
+	if err != nil {
+		return "", err
 	}
-	return from, append(manifests, store.CheckpointKey(run, n)), err
+	_, _, err = st.FindCheckpoint(ctx, run, n)
+	if rl.KindOf(err) != rl.NotFound {
+		return store.CheckpointKey(run, n), err
+	}
+	if _, gone := st.Retired(ctx, run, n); run == cfg.Name && rl.KindOf(gone) == rl.NotFound {
+		return "", nil
+	}
+	return "", rl.Errorf(rl.NotFound, "loss.reference "+string(v), "there is no such checkpoint")
 }
 
 // resolve turns a run's `from` into the version that it names now, which is what the run records, and the key of that
