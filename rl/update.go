@@ -25,7 +25,8 @@ type UpdateResult struct {
 	Schema string `json:"schema"` // UpdateResultSchema
 	Spec   string `json:"spec"`   // sha256 of the spec, the job's key
 	Files  []File `json:"files"`
-	// Metrics of the update, snake_case: loss, kl, clip_fraction, grad_norm, entropy (nats a token).
+	// Metrics of the update, snake_case, KL and entropy in nats a token: loss, kl, mismatch_kl, reference_kl, entropy,
+	// clip_fraction and its sides, ratio_max, grad_norm; see docs/algorithms.md.
 	Metrics        map[string]float64 `json:"metrics"`
 	TokensConsumed int                `json:"tokens_consumed"` // must equal the spec's TrainedTokens
 	Formats        map[string]string  `json:"formats"`
