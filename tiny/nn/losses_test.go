@@ -27,7 +27,7 @@ func prepared(t *testing.T, m *Model, seed uint64) []*Example {
 }
 
 // Every loss, with all that can be added to it, gives the same weights and statistics on any number of threads, and
-// they are finite.
+// they are finite; the one that goes by rows, on every instruction set too.
 func TestEveryLossIsExact(t *testing.T) {
 	for _, l := range every() {
 		l.MismatchCap, l.EntropyCoef = 2, .01
@@ -48,6 +48,13 @@ func TestEveryLossIsExact(t *testing.T) {
 		hash, s := run(1)
 		if again, other := run(3); again != hash || other != s {
 			t.Errorf("%s %s: %s %+v on one thread, %s %+v on three", l.Kind, l.Reduction, hash, s, again, other)
+		}
+		if l.Kind == GSPO && l.Reduction == SequenceMean {
+			eachMode(t, func(mode string) {
+				if other, _ := run(2); other != hash {
+					t.Errorf("%s: weights %s, not %s", mode, other, hash)
+				}
+			})
 		}
 		if s.Loss-s.Loss != 0 || s.ReferenceKL <= 0 || s.KL <= 0 || s.RatioMax <= 0 {
 			t.Errorf("%s %s: %+v", l.Kind, l.Reduction, s)
