@@ -55,8 +55,10 @@ crash: ## kills everything, KILLS (60) times at random and at every named point,
 	@LONGHAUL_KILLS=$(KILLS) $(GO) test -run 'Kill|Crash|Resume|Paused|Faulty' -count=1 -timeout 60m -v ./... | grep -v -e 'no test files' -e 'no tests to run'
 
 .PHONY: results
-results: build ## trains the demo on ten seeds that the recipe has not seen (SEEDS=101-110) and keeps the table
+results: build ## trains the demo on ten fresh seeds (SEEDS=101-110), and every estimator with every loss, and a noisy judge; goes on where it was stopped
 	@$(GO) run scripts/results.go -seeds $(SEEDS)
+	@$(GO) run ./scripts/curves -set judge
+	@$(GO) run ./scripts/curves -set estimators
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (20s)

@@ -44,6 +44,7 @@ var rooms = []struct {
 		"an activity brings the stages' own packages together; which one runs when is the workflows' decision"},
 	{"workflows", []string{"activities", "rl"}, "a workflow decides by references and counters alone: whatever it imports, it may not call, since replay must repeat it"},
 	{"workers", []string{"activities", "config", "rl", "store", "workflows"}, "a worker registers what is below; it takes its servers as addresses, embedded or not"},
+	{"scripts/curves", nil, "it measures the binary from outside, as anybody could"},
 	{"cmd/longhaul/render", []string{"rl"}, "text is made of recorded values, so that it can be tested on canned ones"},
 	{"cmd/longhaul", []string{"activities", "advantage", "cmd/longhaul/render", "config", "envs", "infra/dev", "infra/simjudge", "inprocess", "policy", "reward", "rl", "rollout",
 		"safetensors", "store", "tiny", "tiny/kern", "tiny/nn", "workers", "workflows"}, "the command is at the top: nobody imports it"},
