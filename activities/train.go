@@ -31,15 +31,32 @@ func (a *Activities) trainBatch(ctx context.Context, st *store.Store, cfg rl.Con
 	for i, s := range batch.Samples {
 		rows[i] = tiny.Example(s)
 	}
-	rng := rand.New(rand.NewPCG(spec.Seed, 1))
-	rng.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-	trainer.Loss = lossOf(cfg, batch.TrainedTokens())
 	if err := a.prepare(ctx, st, cfg, trainer, rows); err != nil {
 		return nil, nil, err
 	}
-	m, err := minibatches(ctx, cfg.Update, spec.Update, trainer, rows)
-	if err != nil {
-		return nil, nil, err
+	rng := rand.New(rand.NewPCG(spec.Seed, 1))
+	m := map[string]float64{}
+	if cfg.Loss.Use == preference {
+		pairs := pairsOf(batch.Samples, rows)
+		rng.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
+		l, err := minibatches(ctx, cfg.Update, spec.Update, len(pairs), func(from, to int) (nn.Stats, error) {
+			return trainer.UpdatePairs(pairs[from:to], nn.DPO{Beta: cfg.Loss.Beta})
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		l.describe(m)
+		m["pairs"], m["minibatches"] = float64(len(pairs)), float64(l.steps)
+	} else {
+		trainer.Loss = lossOf(cfg, batch.TrainedTokens())
+		rng.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+		l, err := minibatches(ctx, cfg.Update, spec.Update, len(rows), func(from, to int) (nn.Stats, error) { return trainer.Update(rows[from:to]) })
+		if err != nil {
+			return nil, nil, err
+		}
+		l.describe(m)
+		l.compare(m, cfg.Loss)
+		m["minibatches"] = float64(l.steps)
 	}
 	m["tokens"] = float64(batch.TrainedTokens())
 	return trainer, m, nil
@@ -131,52 +148,57 @@ func (a *Activities) score(ctx context.Context, model *nn.Model, temperature flo
 	return nil
 }
 
-// minibatches makes the optimiser steps and returns the update's metrics.
-func minibatches(ctx context.Context, u rl.UpdateConfig, n rl.UpdateNumber, trainer *nn.Trainer, rows []*nn.Example) (map[string]float64, error) {
-	var total, first nn.Stats
-	steps := 0
+// learnt is what an update's optimiser steps came to.
+type learnt struct {
+	steps        int
+	total, first nn.Stats // of all steps, of the first
+}
+
+// minibatches makes the optimiser steps, each on the parts [from, to) of so many.
+func minibatches(ctx context.Context, u rl.UpdateConfig, n rl.UpdateNumber, parts int, step func(from, to int) (nn.Stats, error)) (l learnt, err error) {
 	for i := range u.Minibatches {
-		lo, hi := i*len(rows)/u.Minibatches, (i+1)*len(rows)/u.Minibatches
-		if lo == hi {
+		from, to := i*parts/u.Minibatches, (i+1)*parts/u.Minibatches
+		if from == to {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return l, err
 		}
-		s, err := trainer.Update(rows[lo:hi])
+		s, err := step(from, to)
 		if err != nil {
-			return nil, rl.Errorf(rl.Invalid, fmt.Sprintf("update %d, minibatch %d", n, i), "%w", err)
+			return l, rl.Errorf(rl.Invalid, fmt.Sprintf("update %d, minibatch %d", n, i), "%w", err)
 		}
-		if steps == 0 {
-			first = s
+		if l.steps == 0 {
+			l.first = s
 		}
-		total.Add(s)
-		steps++
+		l.total.Add(s)
+		l.steps++
 		tell(ctx, Progress{What: "minibatches", Done: i + 1, Total: u.Minibatches})
 		if u.KLStop > 0 && s.KL > u.KLStop*float64(s.Tokens) {
 			break
 		}
 	}
-	m := metrics(total)
-	m["minibatches"] = float64(steps)
-	m["ratio_max"] = total.RatioMax
-	// Before its first step the trainer has the weights that it was given: what the KL is then, the engine is to blame
-	// for, and the versions that stale rows lag behind.
-	m["mismatch_kl"] = first.KL / float64(max(1, first.Tokens))
-	if trainer.Loss.OffPolicyMask > 0 {
-		m["off_policy_masked_fraction"] = float64(total.OffPolicy) / float64(max(1, total.Tokens))
-	}
-	if len(rows) > 0 && rows[0].Reference != nil {
-		m["reference_kl"] = total.ReferenceKL / float64(max(1, total.Tokens))
-	}
-	return m, nil
+	return l, nil
 }
 
-// metrics are a step's or an update's statistics, by the token where that makes sense.
-func metrics(s nn.Stats) map[string]float64 {
-	n := float64(max(1, s.Tokens))
-	return map[string]float64{
-		"loss": s.Loss / n, "kl": s.KL / n, "entropy": s.Entropy / n, "grad_norm": s.GradNorm,
-		"clip_fraction": float64(s.ClippedLow+s.ClippedHigh) / n, "clip_low_fraction": float64(s.ClippedLow) / n, "clip_high_fraction": float64(s.ClippedHigh) / n,
+// describe adds the metrics that every loss has, by the token where that makes sense.
+func (l learnt) describe(m map[string]float64) {
+	n := float64(max(1, l.total.Tokens))
+	m["loss"], m["entropy"], m["grad_norm"] = l.total.Loss/n, l.total.Entropy/n, l.total.GradNorm
+}
+
+// compare adds those of losses that hold the policy against the one that sampled, and the reference.
+func (l learnt) compare(m map[string]float64, loss rl.LossConfig) {
+	s, n := l.total, float64(max(1, l.total.Tokens))
+	m["kl"], m["ratio_max"], m["clip_fraction"] = s.KL/n, s.RatioMax, float64(s.ClippedLow+s.ClippedHigh)/n
+	m["clip_low_fraction"], m["clip_high_fraction"] = float64(s.ClippedLow)/n, float64(s.ClippedHigh)/n
+	// Before its first step the trainer has the weights that it was given: what the KL is then, the engine is to blame
+	// for, and the versions that stale rows lag behind.
+	m["mismatch_kl"] = l.first.KL / float64(max(1, l.first.Tokens))
+	if loss.OffPolicyMask > 0 {
+		m["off_policy_masked_fraction"] = float64(s.OffPolicy) / n
+	}
+	if loss.KLCoef > 0 {
+		m["reference_kl"] = s.ReferenceKL / n
 	}
 }

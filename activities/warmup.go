@@ -68,7 +68,8 @@ func (a *Activities) warmUp(ctx context.Context, cfg rl.Config, spec rl.UpdateSp
 		}
 	}
 	trainer = nn.NewTrainer(model, a.threads())
-	m := metrics(last)
+	m := map[string]float64{}
+	learnt{total: last}.describe(m)
 	m["warm_up_updates"] = float64(done)
 	m["warm_up_success"] = success
 	return trainer, m, nil

@@ -13,7 +13,7 @@ var agreements = []func(rl.Config) (w wrong, ok bool){
 	membersAnActivity, groupsAnUpdate, minibatches, evaluationTasks, timeouts, nothingToLearn, tinyContext, tinyWidth, tinyWeights,
 	policyServer, tinyAlone, warmUp, trainable, promoteFloor,
 	judgeServer, judgeSettings, judgeDefaults, judgeBands, judgeRoom, judgePrices, gateAlone, gateRange, gateOpens, addedTwice, overlong, contributions, rewardsOnce,
-	ratioCap, ratioCapAlone, length, mismatchCap, klInLoss, referenceUnused, referenceToCome,
+	ratioCap, ratioCapAlone, length, mismatchCap, klInLoss, referenceUnused, referenceToCome, preference, preferenceAlone,
 }
 
 func disagree(found, expected, hint string, paths ...string) wrong {

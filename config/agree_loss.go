@@ -36,12 +36,29 @@ func klInLoss(c rl.Config) (wrong, bool) {
 }
 
 func referenceUnused(c rl.Config) (wrong, bool) {
-	return disagree(quoted(c.Loss.Reference), "a loss.kl_coef above 0", "nothing is compared with the reference",
-		"loss.reference", "loss.kl_coef"), c.Loss.Reference == "" || c.Loss.KLCoef > 0
+	return disagree(quoted(c.Loss.Reference), "a loss.kl_coef above 0, or use: dpo", "nothing is compared with the reference",
+		"loss.reference", "loss.kl_coef"), c.Loss.Reference == "" || c.ReferenceVersion() != ""
 }
 
 func referenceToCome(c rl.Config) (wrong, bool) {
 	run, n, err := rl.Version(c.Loss.Reference).Parse()
 	return disagree(quoted(c.Loss.Reference), "version 0 of this run, or a version of another", "the run's later versions are made after the first update needs it",
 		"loss.reference", "name"), err != nil || run != c.Name || n == 0
+}
+
+func preference(c rl.Config) (wrong, bool) {
+	return disagree(decimal(c.Loss.Beta), "a number above 0 with use: dpo, and 0 with the others", "", "loss.beta", "loss.use"), (c.Loss.Beta > 0) == (c.Loss.Use == "dpo")
+}
+
+func preferenceAlone(c rl.Config) (wrong, bool) {
+	l := c.Loss
+	for _, k := range []struct {
+		key   string
+		value float64
+	}{{"kl_coef", l.KLCoef}, {"entropy_coef", l.EntropyCoef}, {"mismatch_cap", l.MismatchCap}, {"off_policy_mask", l.OffPolicyMask}} {
+		if l.Use == "dpo" && k.value != 0 {
+			return disagree(decimal(k.value), "0 with use: dpo", "a preference loss has no ratio and holds to its reference by itself", "loss."+k.key, "loss.use"), false
+		}
+	}
+	return wrong{}, true
 }

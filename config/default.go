@@ -87,6 +87,10 @@ func fitLoss(l *rl.LossConfig, given func(path string) bool) {
 		low, high, reduction = 3e-4, 4e-4, "sequence_mean"
 	case "sapo": // arXiv 2511.20347
 		reduction = "sequence_mean"
+	case "dpo": // arXiv 2305.18290, section 6
+		if !given("loss.beta") {
+			l.Beta = .1
+		}
 	}
 	if !given("loss.clip_low") {
 		l.ClipLow = low

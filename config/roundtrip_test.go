@@ -63,6 +63,9 @@ func aConfig(t *rapid.T) rl.Config {
 	c.Eval.Tasks = min(c.Eval.Tasks, c.Env.Tasks.Eval.Len())
 	c.Env.TurnTimeout = min(c.Env.TurnTimeout, c.Env.EpisodeTimeout)
 	agreeOnReward(&c.Reward)
+	if c.Loss.Use == "dpo" {
+		c.Loss.Beta, c.Loss.KLCoef, c.Loss.EntropyCoef, c.Loss.MismatchCap, c.Loss.OffPolicyMask = .1, 0, 0, 0, 0
+	}
 	if _, ok := contributions(c); !ok {
 		c.Advantage.Use = "grpo"
 	}

@@ -95,6 +95,7 @@ var rules = map[string]rule{
 	"advantage.gamma":          {max: 1},
 	"advantage.step_weight":    {max: 1000},
 	"loss.use":                 {names: func(n Names) []string { return n.Losses }},
+	"loss.beta":                {max: 1000},
 	"loss.clip_low":            {max: 1},
 	"loss.clip_high":           {above: true, max: 1000},
 	"loss.ratio_cap":           {max: 10_000},

@@ -166,7 +166,8 @@ type AdvantageConfig struct {
 
 // LossConfig is the policy loss and what is added to it; see nn.Loss, and docs/algorithms.md for the formulas.
 type LossConfig struct {
-	Use           string  `json:"use" doc:"cispo, gspo, ppo or sapo"`
+	Use           string  `json:"use" doc:"cispo, gspo, ppo or sapo; dpo: pairs of better and worse members of a group"`
+	Beta          float64 `json:"beta,omitempty" doc:"dpo: how closely the reference is kept to"`
 	ClipLow       float64 `json:"clip_low" doc:"the importance ratio is clipped below 1-clip_low (cispo: 1 leaves it free)"`
 	ClipHigh      float64 `json:"clip_high" doc:"and above 1+clip_high; sapo does not clip"`
 	RatioCap      float64 `json:"ratio_cap" doc:"ppo: where the advantage is negative, the ratio counts up to this (dual clip); 0: no cap"`
@@ -183,10 +184,10 @@ type LossConfig struct {
 	EntropyCoef   float64 `json:"entropy_coef" doc:"times the entropy (nats a token) is taken off the loss"`
 }
 
-// ReferenceVersion is the policy that the KL is measured against; empty when none is.
+// ReferenceVersion is the policy that the KL, or dpo, is measured against; empty when none is.
 func (c Config) ReferenceVersion() Version {
 	switch {
-	case c.Loss.KLCoef == 0:
+	case c.Loss.KLCoef == 0 && c.Loss.Use != "dpo":
 		return ""
 	case c.Loss.Reference == "":
 		return VersionOf(c.Name, 0)

@@ -36,3 +36,21 @@ func TestRunWithAReference(t *testing.T) {
 		t.Errorf("it ended with %v", ends)
 	}
 }
+
+// A run can learn from which of two members was better, in place of advantages.
+func TestRunOnPreferences(t *testing.T) {
+	l := open(t, t.TempDir(), 2)
+	cfg := small(t)
+	cfg.Updates, cfg.Eval.Every = 2, 0
+	cfg.Loss.Use, cfg.Loss.Beta = "dpo", .1
+	l.run(t, cfg)
+	for n := range rl.UpdateNumber(2) {
+		_, s, err := store.FindJSON[rl.UpdateSummary](t.Context(), l.store, store.SummaryKey(cfg.Name, n+1))
+		if err != nil || s.Metrics["pairs"] < 2 || s.Metrics["grad_norm"] <= 0 || s.Loss <= 0 || s.Loss > 2 {
+			t.Errorf("update %d: %v, %v", n+1, s.Metrics, err)
+		}
+		if _, told := s.Metrics["ratio_max"]; told {
+			t.Errorf("update %d tells of a ratio that it does not have: %v", n+1, s.Metrics)
+		}
+	}
+}
