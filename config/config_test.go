@@ -71,7 +71,7 @@ func TestProblems(t *testing.T) {
 		{"repeated key below", head + "group:\n  size: 4\n  size: 4", `run.yaml:5:3: group.size: found the key again, first in line 4, expected each key once`},
 		{"text for a number", head + "updates: many", `run.yaml:3:10: updates: found the text "many", expected a whole number from 0 to 999999`},
 		{"quoted number", head + "updates: '9'", `run.yaml:3:10: updates: found the text "9", expected a whole number from 0 to 999999 (without quotes)`},
-		{"number for a text", head + "loss: {use: 1e-3}", `run.yaml:3:13: loss.use: found the number 1e-3, expected cispo, gspo, ppo or sapo (as a text: "1e-3")`},
+		{"number for a text", head + "loss: {use: 1e-3}", `run.yaml:3:13: loss.use: found the number 1e-3, expected cispo, dpo, gspo, ppo or sapo (as a text: "1e-3")`},
 		{"truth value", head + "updates: true", `run.yaml:3:10: updates: found the truth value true, expected a whole number from 0 to 999999`},
 		{"octal", head + "updates: 010", `run.yaml:3:10: updates: found the number 010, expected a whole number from 0 to 999999 (digits only, no leading zero, point or exponent)`},
 		{"whole number too large for any type", head + "updates: 99999999999999999999", `run.yaml:3:10: updates: found the number 99999999999999999999, expected a whole number from 0 to 999999`},
