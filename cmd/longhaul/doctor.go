@@ -44,7 +44,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		GroupID: groupSetUp,
 		Short:   "Try every connection and say what is wrong and how to mend it",
 		Long: "Tries the data directory, the store, Temporal and, with -f, everything else that a run.yaml needs: its names and numbers,\n" +
-			"its environment and its policy. When something does not work it exits as train would: 2 for a wrong setting or\n" +
+			"its environment, its policy and its judge. When something does not work it exits as train would: 2 for a wrong setting or\n" +
 			"configuration, 1 for what does not answer.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := a.doctor(cmd.Context(), file)
@@ -79,6 +79,7 @@ func (a *app) doctor(ctx context.Context, file string) (d diagnosis) {
 	add(a.checkParts(ctx, cfg.Store)...)
 	if cfg.Name != "" {
 		add(checkEnvironment(ctx, cfg), checkPolicy(cfg))
+		add(a.checkJudge(ctx, cfg)...)
 	}
 	d.OK = true
 	for _, c := range d.Checks {

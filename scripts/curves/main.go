@@ -35,12 +35,12 @@ type set struct {
 var sets = map[string]set{
 	"estimators": {seeds: []int{301, 302, 303, 304, 305}, settings: crossed([]string{"grpo", "dr_grpo", "rloo", "max_rl"}, []string{"ppo", "cispo", "gspo"})},
 	"judge": {seeds: []int{401, 402, 403}, judged: true, settings: []setting{
+		{"exact reward", "reward: {use: exact}"},
 		{"judge", "reward: {use: judge, model: m, url: %s}"},
 		{"fixed order", "reward: {use: judge, model: m, url: %s, order: fixed}"},
 		{"ties forced", "reward: {use: judge, model: m, url: %s, ties: forced}"},
 		{"one pass", "reward: {use: judge, model: m, url: %s, passes: 1}"},
 		{"no dead band", "reward: {use: judge, model: m, url: %s, dead_band: 0}"},
-		{"exact reward", "reward: {use: exact}"},
 	}},
 }
 
