@@ -107,12 +107,24 @@ func (a *Activities) key(option, variable string) (key string, err error) {
 // Score scores a group as a reward configuration asks for. What a judge is asked and answers is recorded with the group, and its
 // cost with the run, whatever configuration asks.
 func (a *Activities) Score(ctx context.Context, st *store.Store, run rl.RunID, n rl.UpdateNumber, c rl.RewardConfig, seed uint64, g rl.Group) (rl.Scores, error) {
+	return a.scoreHeard(ctx, st, run, n, c, seed, g, func(reward.Question, reward.Reply) {})
+}
+
+// scoreHeard is Score that tells of each question and its answer, recorded or new.
+func (a *Activities) scoreHeard(ctx context.Context, st *store.Store, run rl.RunID, n rl.UpdateNumber, c rl.RewardConfig, seed uint64, g rl.Group, heard func(reward.Question, reward.Reply)) (rl.Scores, error) {
 	client, err := a.judgeClient(ctx, c)
 	if err != nil {
 		return rl.Scores{}, err
 	}
 	as := asking{st, client, c, run, n, g.Task.ID}
-	score, err := reward.New(reward.Parts{Config: c, Seed: seed, Ask: as.ask})
+	ask := func(ctx context.Context, q reward.Question) (reward.Reply, error) {
+		reply, err := as.ask(ctx, q)
+		if err == nil {
+			heard(q, reply)
+		}
+		return reply, err
+	}
+	score, err := reward.New(reward.Parts{Config: c, Seed: seed, Ask: ask})
 	if err != nil {
 		return rl.Scores{}, err
 	}

@@ -66,16 +66,25 @@ func (a *Activities) scores(ctx context.Context, st *store.Store, s Stage, cfg r
 }
 
 func (a *Activities) judge(ctx context.Context, st *store.Store, s Stage, cfg rl.Config, task rl.Task) (rl.Scores, error) {
-	group, err := a.readGroup(ctx, st, s, task, cfg.Group.Size)
+	group, err := a.told(ctx, st, s, cfg, task)
 	if err != nil {
 		return rl.Scores{}, err
+	}
+	return a.Score(ctx, st, s.Run, s.Update, cfg.Reward, cfg.Sampling.Seed, group)
+}
+
+// told is a group as rewards are told of it.
+func (a *Activities) told(ctx context.Context, st *store.Store, s Stage, cfg rl.Config, task rl.Task) (rl.Group, error) {
+	group, err := a.readGroup(ctx, st, s, task, cfg.Group.Size)
+	if err != nil {
+		return group, err
 	}
 	world, err := envs.Get(cfg.Env.Use)
 	if err != nil {
-		return rl.Scores{}, err
+		return group, err
 	}
 	world.Brief(&group)
-	return a.Score(ctx, st, s.Run, s.Update, cfg.Reward, cfg.Sampling.Seed, group)
+	return group, nil
 }
 
 // readGroup reads the group's trajectories and recorded failures. A member with neither, or with a trajectory that was

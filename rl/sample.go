@@ -58,3 +58,44 @@ func (s *Sample) action(a Action) {
 	s.LogProbs = append(s.LogProbs, a.LogProbs...)
 	s.Advantages = append(s.Advantages, make([]float32, len(a.Tokens))...)
 }
+
+// TurnAdvantages reads, from the trajectory's own rows (Samples), the advantage of each turn; nil where the rows are of another
+// trajectory.
+func (t Trajectory) TurnAdvantages(rows []Sample) (turns []float64) {
+	left := 0
+	for _, row := range rows {
+		for i, sampled := range row.LossMask {
+			if !sampled {
+				continue
+			}
+			if left == 0 {
+				if len(turns) == len(t.Turns) {
+					return nil
+				}
+				left = len(t.Turns[len(turns)].Action.Tokens)
+				turns = append(turns, float64(row.Advantages[i]))
+			}
+			left--
+		}
+	}
+	if left != 0 || len(turns) != len(t.Turns) {
+		return nil
+	}
+	return turns
+}
+
+// MeanAdvantage is the mean of the turns' advantages over the sampled tokens: what learning does to the trajectory on the whole.
+// Where they are all alike it is that very number.
+func (t Trajectory) MeanAdvantage(turns []float64) float64 {
+	if len(turns) == 0 {
+		return 0
+	}
+	if slices.Min(turns) == slices.Max(turns) {
+		return turns[0]
+	}
+	sum := 0.0
+	for i, a := range turns {
+		sum += float64(a * float64(len(t.Turns[i].Action.Tokens)))
+	}
+	return sum / float64(t.ActionTokens())
+}

@@ -126,3 +126,45 @@ func TestSamplesTrainEveryTokenOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestTurnAdvantages(t *testing.T) {
+	action := func(kept int, tokens ...int32) Turn {
+		return Turn{Action: Action{Kept: kept, Prompt: []int32{9}, Tokens: tokens, LogProbs: make([]float32, len(tokens))}}
+	}
+	tr := Trajectory{Turns: []Turn{action(0, 1, 2), action(3, 3), action(1, 4, 5, 6)}} // the third turn begins a new row
+	rows, why := tr.Samples()
+	if why != "" || len(rows) != 2 {
+		t.Fatalf("%d rows, %s", len(rows), why)
+	}
+	set := func(advantages ...float32) {
+		n := 0
+		for _, row := range rows {
+			for i, sampled := range row.LossMask {
+				if sampled {
+					row.Advantages[i] = advantages[n]
+					n++
+				}
+			}
+		}
+	}
+	set(.5, .5, -1, 2, 2, 2)
+	turns := tr.TurnAdvantages(rows)
+	if !slices.Equal(turns, []float64{.5, -1, 2}) {
+		t.Fatalf("%v, want [0.5 -1 2]", turns)
+	}
+	if m := tr.MeanAdvantage(turns); m != 1 { // (2*.5 - 1 + 3*2) / 6
+		t.Errorf("mean %v, want 1", m)
+	}
+	third := float64(float32(1) / 3)
+	if m := tr.MeanAdvantage([]float64{third, third, third}); m != third {
+		t.Errorf("mean %v of three times %v", m, third)
+	}
+	for what, rows := range map[string][]Sample{"none": nil, "a row is missing": rows[:1], "a row too many": append(slices.Clone(rows), rows[0])} {
+		if turns := tr.TurnAdvantages(rows); turns != nil {
+			t.Errorf("%s: %v", what, turns)
+		}
+	}
+	if m := (Trajectory{}).MeanAdvantage(nil); m != 0 {
+		t.Errorf("mean %v of nothing", m)
+	}
+}

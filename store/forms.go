@@ -27,6 +27,7 @@ var forms = []struct {
 	{"updates/*/groups/*/scores.json", scoresForm},
 	{"updates/*/groups/*/rescored/*.json", scoresForm},
 	{"updates/*/groups/*/judge/*.json", jsonForm},
+	{"rewards/*.json", rewardForm},
 	{"spend.json", spendForm},
 	{"updates/*/batch.safetensors", batchForm},
 	{"updates/*/ledger.json", ledgerForm},
@@ -62,6 +63,16 @@ func spendForm(_ *verification, key string, body []byte) error {
 		return err
 	}
 	return checkSchema(key, s.Schema, rl.SpendSchema)
+}
+
+func rewardForm(v *verification, key string, body []byte) error {
+	if _, err := decode[rl.RewardConfig](key, body); err != nil {
+		return err
+	}
+	if sum := SHA256(body); RewardKey(v.run, sum) != key {
+		return rl.Errorf(rl.Corrupt, at(key), "its sha256 is %s", sum)
+	}
+	return nil
 }
 
 // jsonForm is of records whose content is somebody else's.

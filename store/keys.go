@@ -92,9 +92,19 @@ func JudgeReplyKey(run rl.RunID, n rl.UpdateNumber, task rl.TaskID, question str
 	return fmt.Sprintf("%sjudge/%s.json", GroupPrefix(run, n, task), question)
 }
 
-// RescoredKey is the scores that another reward gave a group, by the sha256 of that reward's configuration.
+// RescoredPrefix is where the scores lie that other rewards gave a group.
+func RescoredPrefix(run rl.RunID, n rl.UpdateNumber, task rl.TaskID) string {
+	return GroupPrefix(run, n, task) + "rescored/"
+}
+
+// RescoredKey is the scores that another reward gave a group, by the sha256 of that reward's configuration (RewardKey).
 func RescoredKey(run rl.RunID, n rl.UpdateNumber, task rl.TaskID, reward string) string {
-	return fmt.Sprintf("%srescored/%s.json", GroupPrefix(run, n, task), reward)
+	return RescoredPrefix(run, n, task) + reward + ".json"
+}
+
+// RewardKey is the configuration of a reward that groups of a run were scored with again, by the sha256 of its canonical JSON.
+func RewardKey(run rl.RunID, reward string) string {
+	return RunPrefix(run) + "rewards/" + reward + ".json"
 }
 
 // SpendKey is what a run has spent on its judge.
