@@ -56,6 +56,9 @@ func (a *Activities) CheckGroups(ctx context.Context, s Stage, updates []rl.Upda
 	}
 	for _, s.Update = range updates {
 		scored, err := recordedScores(ctx, st, s)
+		if rl.KindOf(err) == rl.NotFound { // not that far
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

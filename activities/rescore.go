@@ -28,12 +28,12 @@ func (a *Activities) Rescore(ctx context.Context, s Stage, by rl.RewardConfig, d
 	if err != nil {
 		return nil, err
 	}
-	name, err := recordReward(ctx, st, s.Run, by)
-	if err != nil {
+	was, err := recordedScores(ctx, st, s)
+	if err != nil || len(was) == 0 {
 		return nil, err
 	}
-	was, err := recordedScores(ctx, st, s)
-	if err != nil {
+	name := RewardName(by)
+	if _, _, err := st.PutFirst(ctx, store.RewardKey(s.Run, name), unlimited(by)); err != nil {
 		return nil, err
 	}
 	out := make([]Rescored, len(was))
@@ -61,14 +61,13 @@ func (a *Activities) Rescore(ctx context.Context, s Stage, by rl.RewardConfig, d
 	})
 }
 
-// recordReward records what scores groups again, and returns its name. How often and at what cost a judge may be asked does not
-// tell rewards apart.
-func recordReward(ctx context.Context, st *store.Store, run rl.RunID, r rl.RewardConfig) (name string, err error) {
+// RewardName is the name of a reward that scores groups again: the sha256 of what RewardKey keeps. How often and at what cost a
+// judge may be asked does not tell rewards apart.
+func RewardName(r rl.RewardConfig) string { return store.SHA256(unlimited(r)) }
+
+func unlimited(r rl.RewardConfig) []byte {
 	r.MaxUSD, r.MaxCalls, r.Concurrency, r.Timeout = 0, 0, 0, 0
-	body := rl.CanonicalJSON(r)
-	name = store.SHA256(body)
-	_, _, err = st.PutFirst(ctx, store.RewardKey(run, name), body)
-	return name, err
+	return rl.CanonicalJSON(r)
 }
 
 // scoredTask is a task of an update and its group's scores.

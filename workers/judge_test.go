@@ -24,11 +24,11 @@ import (
 // opinion is a judge whose score of an attempt follows from the attempt's text alone. Like a proxy that keeps answers by key, it is
 // paid once for a key.
 type opinion struct {
-	slow time.Duration
-
-	mu    sync.Mutex
-	asked map[string]int // by key
-	paid  map[string]int // answers that were delivered
+	mu       sync.Mutex
+	slow     time.Duration
+	contrary bool // it thinks the opposite
+	asked    map[string]int // by key
+	paid     map[string]int // answers that were delivered
 }
 
 var attemptPattern = regexp.MustCompile(`(?s)\[(\S+) [0-9a-f]{11} begins\]\n(.*?)\[\S+ [0-9a-f]{11} ends\]`)
@@ -42,16 +42,21 @@ func (o *opinion) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := r.Header.Get("Idempotency-Key")
 	o.mu.Lock()
 	o.asked[key]++
+	slow, contrary := o.slow, o.contrary
 	o.mu.Unlock()
 	select {
-	case <-time.After(o.slow):
+	case <-time.After(slow):
 	case <-r.Context().Done(): // nobody waits for the answer, nobody pays for it
 		return
 	}
 	var entries []string
 	for _, m := range attemptPattern.FindAllStringSubmatch(q.Messages[1].Content, -1) {
 		sum := sha256.Sum256([]byte(m[2]))
-		entries = append(entries, fmt.Sprintf(`{"id":%q,"reason":"by its text","score":%.3f}`, m[1], float64(binary.BigEndian.Uint16(sum[:]))/65535))
+		score := float64(binary.BigEndian.Uint16(sum[:])) / 65535
+		if contrary {
+			score = 1 - score
+		}
+		entries = append(entries, fmt.Sprintf(`{"id":%q,"reason":"by its text","score":%.9f}`, m[1], score))
 	}
 	text, _ := json.Marshal(`{"scores":[` + strings.Join(entries, ",") + `]}`)
 	o.mu.Lock()

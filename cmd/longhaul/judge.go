@@ -8,7 +8,7 @@ func (a *app) judgeCommand() *cobra.Command {
 		Long: "A judge is what reward: {use: judge} in run.yaml asks.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	for _, sub := range []*cobra.Command{a.judgeSimulate()} {
+	for _, sub := range []*cobra.Command{a.judgeCheck(), a.judgeSimulate()} {
 		strict(sub)
 		c.AddCommand(sub)
 	}

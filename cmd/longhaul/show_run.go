@@ -179,15 +179,9 @@ func noRun(id rl.RunID, err error) error {
 // updatesDone lists the updates that have a summary, in order. They are written one after another, so only the last
 // ones can be without.
 func updatesDone(ctx context.Context, s *store.Store, run rl.RunID) ([]rl.UpdateNumber, error) {
-	names, err := s.Names(ctx, store.RunPrefix(run)+"updates/")
+	all, err := updatesBegun(ctx, s, run)
 	if err != nil {
 		return nil, err
-	}
-	var all []rl.UpdateNumber
-	for _, name := range names {
-		if n, err := strconv.Atoi(strings.TrimSuffix(name, "/")); err == nil && n >= 0 {
-			all = append(all, rl.UpdateNumber(n))
-		}
 	}
 	for len(all) > 0 {
 		_, err := s.Head(ctx, store.SummaryKey(run, all[len(all)-1]))
@@ -198,6 +192,20 @@ func updatesDone(ctx context.Context, s *store.Store, run rl.RunID) ([]rl.Update
 			return nil, err
 		}
 		all = all[:len(all)-1]
+	}
+	return all, nil
+}
+
+// updatesBegun lists the updates of which anything is recorded, in order.
+func updatesBegun(ctx context.Context, s *store.Store, run rl.RunID) (all []rl.UpdateNumber, err error) {
+	names, err := s.Names(ctx, store.RunPrefix(run)+"updates/")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if n, err := strconv.Atoi(strings.TrimSuffix(name, "/")); err == nil && n >= 0 {
+			all = append(all, rl.UpdateNumber(n))
+		}
 	}
 	return all, nil
 }

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/longhaul-rl/longhaul/activities"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+func (a *app) rescoreCommand() *cobra.Command {
+	var by otherReward
+	var rubric string
+	var update int
+	c := a.jsonFlag(&cobra.Command{
+		Use: "rescore RUN [--update N] [--rubric FILE] [--model NAME]", Short: "Score recorded groups again under another rubric, model or reward, and compare", GroupID: groupLook, Args: cobra.ExactArgs(1),
+		Long: "rescore scores the groups of a run, or of one update, once more: with the run's reward, changed as the flags say. The new scores\n" +
+			"are stored beside the recorded ones; no checkpoint and no recorded score changes. It tells how the two agree: Kendall's tau-b\n" +
+			"within groups, its mean over the groups in which both tell members apart, and which episodes would have been pushed the other way.\n" +
+			"It may be done while the run goes on. What a judge answers is kept and counts toward the run's reward.max_usd: interrupted and\n" +
+			"run again, it pays for nothing twice.",
+		Example: "  longhaul rescore orders-1 --rubric rubric.md\n  longhaul rescore orders-1 --update 12 --model gpt-5 --passes 4\n" +
+			"  longhaul rescore orders-1 --reward exact\n  longhaul rescore orders-1 --url http://127.0.0.1:8088/v1 --model judge --set reward.usd_in=0.4",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			one := cmd.Flags().Changed("update")
+			if one && update < 1 {
+				return usagef("--update %d: updates count from 1", update)
+			}
+			c, err := a.connect(cmd.Context(), want{})
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			r, err := a.rescorer(cmd.Context(), c, rl.RunID(args[0]), by.with(rubric))
+			if err != nil {
+				return err
+			}
+			if one {
+				return r.rescore(cmd.Context(), []rl.UpdateNumber{rl.UpdateNumber(update)}, true)
+			}
+			updates, err := updatesBegun(cmd.Context(), c.Store, r.stage.Run)
+			if err != nil {
+				return err
+			}
+			return r.rescore(cmd.Context(), updates, false)
+		},
+	})
+	c.Flags().IntVar(&update, "update", 0, "this update only")
+	c.Flags().StringVar(&rubric, "rubric", "", "file that says what makes an attempt good")
+	by.flags(c)
+	return c
+}
+
+// rescorer scores groups of a run again.
+type rescorer struct {
+	*app
+	conn   *conn
+	acts   *activities.Activities
+	stage  activities.Stage
+	config rl.Config
+	by     rl.RewardConfig
+}
+
+func (a *app) rescorer(ctx context.Context, c *conn, run rl.RunID, by otherReward) (*rescorer, error) {
+	ref, cfg, err := c.Store.Config(ctx, run)
+	if err != nil {
+		return nil, noRun(run, err)
+	}
+	r := &rescorer{app: a, conn: c, config: cfg, stage: activities.Stage{Run: run, Store: c.URI, Config: ref}}
+	r.acts = &activities.Activities{OpenStore: c.OpenStore, Getenv: a.getenv, Log: a.log}
+	r.by, err = by.of(cfg)
+	return r, err
+}
+
+// rescoredUpdate and rescoredAll are the objects of `rescore --json`, a line for each update and one for all.
+type rescoredUpdate struct {
+	Event  string          `json:"event"` // update
+	Run    rl.RunID        `json:"run"`
+	Update rl.UpdateNumber `json:"update"`
+	activities.Agreement
+}
+
+type rescoredAll struct {
+	Event   string   `json:"event"` // rescored
+	Run     rl.RunID `json:"run"`
+	Updates int      `json:"updates"`
+	// Reward is the reward that scored; Name is the sha256 of it, by which its scores lie in the store.
+	Name   string          `json:"name"`
+	Reward rl.RewardConfig `json:"reward"`
+	activities.Agreement
+	RunSpend rl.Spend `json:"run_spend"` // what judging has cost the run in all
+}
+
+// rescore scores the groups of updates. must says that there have to be any.
+func (r *rescorer) rescore(ctx context.Context, updates []rl.UpdateNumber, must bool) error {
+	all := rescoredAll{Event: "rescored", Run: r.stage.Run, Name: activities.RewardName(r.by), Reward: r.by}
+	all.SignChanges = []activities.SignChange{}
+	rows := [][]string{agreementHead}
+	for _, n := range updates {
+		found, err := r.update(ctx, n)
+		if rl.KindOf(err) == rl.NotFound && !must || err == nil && found.Groups == 0 && !must {
+			continue // not that far
+		}
+		if rl.KindOf(err) == rl.NotFound || err == nil && found.Groups == 0 {
+			return rl.Errorf(rl.NotFound, fmt.Sprintf("update %s/%d", r.stage.Run, n), "no group of it has scores (yet); `longhaul show %s` lists the updates", r.stage.Run)
+		}
+		if err != nil {
+			return r.stopped(ctx, err)
+		}
+		all.Updates++
+		all.Add(found)
+		rows = append(rows, agreementRow(fmt.Sprint(n), found))
+		if r.out.json {
+			if err := r.out.object(rescoredUpdate{"update", r.stage.Run, n, found}); err != nil {
+				return err
+			}
+		}
+	}
+	if all.Updates == 0 {
+		return rl.Errorf(rl.NotFound, "run "+string(r.stage.Run), "none of its groups has scores yet")
+	}
+	var err error
+	if all.RunSpend, err = r.spend(ctx); err != nil {
+		return err
+	}
+	if r.out.json {
+		return r.out.object(all)
+	}
+	r.out.rows(append(rows, agreementRow("all", all.Agreement)))
+	r.printSigns(all.SignChanges)
+	r.out.print("\nscored by %s; its scores lie beside the recorded ones, in rescored/%s.json\n%s\n", inWords(r.by), all.Name, spendLine(all.RunSpend, r.by))
+	return nil
+}
+
+func (r *rescorer) update(ctx context.Context, n rl.UpdateNumber) (activities.Agreement, error) {
+	s, count := r.stage, counter{}
+	s.Update = n
+	groups, err := r.acts.Rescore(ctx, s, r.by, func(of int) { r.out.now("update %d: %d of %d groups", n, count.next(), of) })
+	if err != nil {
+		return activities.Agreement{}, err
+	}
+	return activities.Agree(s, r.config, r.by, groups)
+}
+
+// spend is what judging has cost the run.
+func (r *rescorer) spend(ctx context.Context) (rl.Spend, error) {
+	s, err := find[rl.Spend](ctx, r.conn.Store, store.SpendKey(r.stage.Run))
+	if err != nil || s == nil {
+		return rl.Spend{Schema: rl.SpendSchema}, err
+	}
+	return *s, nil
+}
+
+// stopped says how to go on after an interrupt or where a limit is reached.
+func (r *rescorer) stopped(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		r.out.say("Stopping. What the judge has answered is kept: the same command goes on where this one stopped.")
+	case rl.KindOf(err) == rl.Exhausted:
+		return fmt.Errorf("%w\nwhat the judge has answered is kept; raise the limit with `longhaul set %s reward.max_usd=N --why TEXT%s` (of a run that has ended: with --set reward.max_usd=N here), and the same command goes on",
+			err, r.stage.Run, r.dataFlag())
+	}
+	return err
+}
+
+var agreementHead = []string{"UPDATE", "GROUPS", "MEMBERS", "COMPARED", "TAU-B", "SIGN CHANGES", "SILENCED", "AWAKENED", "CALLS", "USD"}
+
+func agreementRow(name string, a activities.Agreement) []string {
+	return []string{name, fmt.Sprint(a.Groups), fmt.Sprint(a.Members), fmt.Sprint(a.Compared), orNone("%.3f", a.TauB), fmt.Sprint(len(a.SignChanges)),
+		fmt.Sprint(a.Silenced), fmt.Sprint(a.Awakened), fmt.Sprint(a.Spent.Calls), fmt.Sprintf("%.4f", a.Spent.USD)}
+}
+
+// orNone is a number, or a dash where there is none.
+func orNone(format string, v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf(format, *v)
+}
+
+// mostSigns bounds how many episodes are listed where people read.
+const mostSigns = 20
+
+func (r *rescorer) printSigns(all []activities.SignChange) {
+	if len(all) == 0 {
+		return
+	}
+	rows := [][]string{{"PUSHED THE OTHER WAY", "WAS", "IS"}}
+	for _, s := range all[:min(len(all), mostSigns)] {
+		rows = append(rows, []string{s.Episode, fmt.Sprintf("%+.4f", s.Was), fmt.Sprintf("%+.4f", s.Is)})
+	}
+	r.out.print("\n")
+	r.out.rows(rows)
+	if more := len(all) - mostSigns; more > 0 {
+		r.out.print("and %d more; --json lists them all\n", more)
+	}
+}
+
+// inWords names a reward: "judge gpt-5 at https://..., 2 passes".
+func inWords(r rl.RewardConfig) string {
+	words := r.Use
+	for _, t := range r.Add.Terms() {
+		words += fmt.Sprintf(" + %g %s", t.Weight, t.Name)
+	}
+	if r.Gate != "" {
+		words += " behind " + r.Gate
+	}
+	if r.Judges() {
+		words += fmt.Sprintf(" (%s at %s, %d passes)", r.Model, r.URL, r.Passes)
+	}
+	return words
+}
+
+func spendLine(s rl.Spend, r rl.RewardConfig) string {
+	calls, usd := s.Most()
+	if calls == 0 {
+		return "judging has cost the run nothing"
+	}
+	line := fmt.Sprintf("judging has cost the run %.4f USD at most, in %d calls", usd, calls)
+	if r.MaxUSD > 0 {
+		line += fmt.Sprintf("; the limit is %g USD", r.MaxUSD)
+	}
+	return line
+}

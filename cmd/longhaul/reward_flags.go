@@ -1,0 +1,88 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"github.com/longhaul-rl/longhaul/config"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// otherReward is what a command line changes in a run's reward.
+type otherReward struct {
+	reward, rubric, model, url string
+	passes                     int
+	set                        []string // KEY=VALUE
+}
+
+func (o *otherReward) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.reward, "reward", "", "the reward: reward.use of run.yaml (default: the run's; judge where a judge is described)")
+	f.StringVar(&o.model, "model", "", "the judge's model")
+	f.StringVar(&o.url, "url", "", "the judge's base URL, with /v1")
+	f.IntVar(&o.passes, "passes", 0, "times that the judge is asked about a group, each in another order")
+	f.StringArrayVar(&o.set, "set", nil, "another key of reward, as in run.yaml: reward.usd_in=0.4 (may be repeated)")
+}
+
+// with is o with the rubric in a file.
+func (o otherReward) with(file string) otherReward {
+	if o.rubric = ""; file != "" {
+		o.rubric = "@" + file
+	}
+	return o
+}
+
+// of is a run's reward with the changes. What a judge needs and neither says has its default. Errors: Invalid.
+func (o otherReward) of(cfg rl.Config) (r rl.RewardConfig, err error) {
+	judged := cfg.Reward.Judges()
+	for _, p := range o.pairs(judged) {
+		key, value, ok := strings.Cut(p, "=")
+		if !ok || !strings.HasPrefix(key, "reward.") {
+			return r, usagef("--set %q is not of the form reward.KEY=VALUE, such as reward.usd_in=0.4", p)
+		}
+		if key == "reward.rubric" {
+			if value, err = fromFile(value, "."); err != nil {
+				return r, err
+			}
+		}
+		if cfg, _, err = config.Change(cfg, key, value, registered()); err != nil {
+			return r, err
+		}
+	}
+	switch {
+	case !cfg.Reward.Judges(): // its settings make no sense then
+		w := cfg.Reward
+		cfg.Reward = rl.RewardConfig{Use: w.Use, Gate: w.Gate, Add: w.Add, OverlongMax: w.OverlongMax, OverlongBuffer: w.OverlongBuffer, DeadBand: w.DeadBand}
+	case o.passes == 1: // there is nothing to measure its noise by
+		cfg.Reward.DeadBand = 0
+	}
+	cfg, err = config.Parse("the reward", config.Commented(cfg), registered())
+	return cfg.Reward, err
+}
+
+// pairs are the changes as KEY=VALUE, in the order in which they count. A run that no judge scores is given one where the flags
+// describe one.
+func (o otherReward) pairs(judged bool) (all []string) {
+	use := o.reward
+	if use == "" && !judged && (o.rubric != "" || o.model != "" || o.url != "") {
+		use = "judge"
+	}
+	passes := ""
+	if o.passes != 0 {
+		passes = strconv.Itoa(o.passes)
+	}
+	for _, p := range []struct{ key, value string }{{"use", use}, {"rubric", o.rubric}, {"model", o.model}, {"url", o.url}, {"passes", passes}} {
+		if p.value != "" {
+			all = append(all, "reward."+p.key+"="+p.value)
+		}
+	}
+	return append(all, o.set...)
+}
+
+// counter counts what several goroutines do.
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) next() int64 { return c.n.Add(1) }
