@@ -1,6 +1,8 @@
 package activities
 
 import (
+	"math"
+
 	"github.com/longhaul-rl/longhaul/advantage"
 	"github.com/longhaul-rl/longhaul/reward"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -113,14 +115,18 @@ func differ(values []float64) bool {
 	return false
 }
 
+// leastAdvantage is the smallest that counts: of a member with just its group's mean, rounding leaves less.
+const leastAdvantage = 1e-9
+
 // sign enters a member's advantages.
 func (a *Agreement) sign(id rl.EpisodeID, was, is float64) {
+	before, after := math.Abs(was) > leastAdvantage, math.Abs(is) > leastAdvantage
 	switch {
-	case was > 0 && is < 0, was < 0 && is > 0:
+	case before && after && (was > 0) != (is > 0):
 		a.SignChanges = append(a.SignChanges, SignChange{id.String(), was, is})
-	case was != 0 && is == 0:
+	case before && !after:
 		a.Silenced++
-	case was == 0 && is != 0:
+	case after && !before:
 		a.Awakened++
 	}
 }

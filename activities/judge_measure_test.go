@@ -90,10 +90,10 @@ func TestCompare(t *testing.T) {
 func TestSigns(t *testing.T) {
 	var a Agreement
 	id := rl.EpisodeID{Run: "a", Update: 2, Task: "train-1", Member: 3}
-	for _, c := range [][2]float64{{1, 2}, {1, -2}, {-1, .5}, {1, 0}, {0, -1}, {0, 1}, {0, 0}} {
+	for _, c := range [][2]float64{{1, 2}, {1, -2}, {-1, .5}, {1, 0}, {0, -1}, {0, 1}, {0, 0}, {1, -1e-16}, {1e-16, -1e-16}} {
 		a.sign(id, c[0], c[1])
 	}
-	if len(a.SignChanges) != 2 || a.SignChanges[0] != (SignChange{"a/2/train-1/3", 1, -2}) || a.Silenced != 1 || a.Awakened != 2 {
+	if len(a.SignChanges) != 2 || a.SignChanges[0] != (SignChange{"a/2/train-1/3", 1, -2}) || a.Silenced != 2 || a.Awakened != 2 {
 		t.Errorf("%+v", a)
 	}
 }

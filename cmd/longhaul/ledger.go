@@ -47,12 +47,14 @@ type ledgerEntry struct {
 	Balanced  bool               `json:"balanced"`
 	Bias      []string           `json:"bias"`
 	PutOff    map[rl.Alike]int   `json:"put_off,omitempty"` // tasks that the curriculum passed over, by how their groups were alike
+	Judge     rl.Spent           `json:"judge"`             // all 0 where no judge was asked
+	Notes     []rl.Note          `json:"notes,omitempty"`   // how groups were judged, where that is out of the ordinary
 	Slots     []rl.Slot          `json:"slots,omitempty"`   // with --update
 }
 
 func entryOf(l rl.Ledger) ledgerEntry {
 	l.Balance() // what is stored may say otherwise
-	e := ledgerEntry{l.Run, l.Update, l.Asked, l.Trained, l.LeftOut, l.Truncated, l.Tokens, l.USD, l.Balanced, advantage.Bias(l), l.PutOff, nil}
+	e := ledgerEntry{l.Run, l.Update, l.Asked, l.Trained, l.LeftOut, l.Truncated, l.Tokens, l.USD, l.Balanced, advantage.Bias(l), l.PutOff, l.Judge, l.Notes, nil}
 	if e.LeftOut == nil {
 		e.LeftOut = map[rl.LeftOut]int{}
 	}
@@ -122,8 +124,17 @@ func readLedgers(ctx context.Context, s *store.Store, run rl.RunID, update rl.Up
 }
 
 func (a *app) printLedgers(ledgers []rl.Ledger) {
-	rows := [][]string{{"UPDATE", "ASKED", "TRAINED", "LEFT OUT", "TRUNCATED", "TOKENS", "USD", "WHY"}}
+	head := []string{"UPDATE", "ASKED", "TRAINED", "LEFT OUT", "TRUNCATED", "TOKENS", "USD", "WHY"}
 	total := rl.Ledger{LeftOut: map[rl.LeftOut]int{}}
+	for _, l := range ledgers {
+		total.Judge.Add(l.Judge)
+		total.Notes = append(total.Notes, l.Notes...)
+	}
+	judged := total.Judge.Calls > 0 || len(total.Notes) > 0
+	if judged {
+		head = append(head[:len(head)-1], "JUDGE CALLS", "JUDGE TOKENS", "NOTES", "WHY")
+	}
+	rows := [][]string{head}
 	row := func(name string, l rl.Ledger) []string {
 		left := 0
 		for _, n := range l.LeftOut {
@@ -136,7 +147,11 @@ func (a *app) printLedgers(ledgers []rl.Ledger) {
 		if !l.Balanced {
 			why += "; THE SUMS DO NOT AGREE"
 		}
-		return []string{name, fmt.Sprint(l.Asked), fmt.Sprint(l.Trained), fmt.Sprint(left), fmt.Sprint(l.Truncated), fmt.Sprint(l.Tokens), fmt.Sprintf("%.4f", l.USD), why}
+		cells := []string{name, fmt.Sprint(l.Asked), fmt.Sprint(l.Trained), fmt.Sprint(left), fmt.Sprint(l.Truncated), fmt.Sprint(l.Tokens), fmt.Sprintf("%.4f", l.USD)}
+		if judged {
+			cells = append(cells, fmt.Sprint(l.Judge.Calls), fmt.Sprint(l.Judge.PromptTokens+l.Judge.ReplyTokens), fmt.Sprint(len(l.Notes)))
+		}
+		return append(cells, why)
 	}
 	for _, l := range ledgers {
 		l.Balance()
@@ -156,6 +171,12 @@ func (a *app) printLedgers(ledgers []rl.Ledger) {
 
 func (a *app) printSlots(l rl.Ledger) {
 	a.out.print("%s\n", ledgerLine(l))
+	if l.Judge.Calls > 0 {
+		a.out.print("judge: %s\n", spentLine(l.Judge))
+	}
+	for _, n := range l.Notes {
+		a.out.print("note: %s/%d/%s: %s\n", l.Run, l.Update, n.Task, n.Text)
+	}
 	rows := [][]string{{"ROLLOUT", "ENDED", "STOP", "TURNS", "TOKENS", "SCORE", "WHY"}}
 	for _, s := range l.Slots {
 		ended, score := "trained", fmt.Sprintf("%.3g", s.Score)

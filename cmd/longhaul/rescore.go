@@ -72,6 +72,9 @@ func (a *app) rescorer(ctx context.Context, c *conn, run rl.RunID, by otherRewar
 	r := &rescorer{app: a, conn: c, config: cfg, stage: activities.Stage{Run: run, Store: c.URI, Config: ref}}
 	r.acts = &activities.Activities{OpenStore: c.OpenStore, Getenv: a.getenv, Log: a.log}
 	r.by, err = by.of(cfg)
+	if key := r.by.APIKeyEnv; err == nil && key != "" && a.getenv(key) == "" {
+		err = rl.Errorf(rl.Invalid, "reward.api_key_env", "the environment variable %s is not set here", key)
+	}
 	return r, err
 }
 

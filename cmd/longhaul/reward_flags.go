@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -59,7 +60,18 @@ func (o otherReward) of(cfg rl.Config) (r rl.RewardConfig, err error) {
 	case o.passes == 1: // there is nothing to measure its noise by
 		cfg.Reward.DeadBand = 0
 	}
-	cfg, err = config.Parse("the reward", config.Commented(cfg), registered())
+	usual, err := config.Default(cfg.Env.Use)
+	if err != nil {
+		return r, err
+	}
+	cfg.Advantage = usual.Advantage // whether the run's suits the reward matters in training alone
+	cfg, err = config.Parse("", config.Commented(cfg), registered())
+	if ps, ok := errors.AsType[config.Problems](err); ok { // the text is not there to be looked at
+		for i := range ps {
+			ps[i].Line = 0
+		}
+		err = rl.Errorf(rl.Invalid, "reward", "%w", ps)
+	}
 	return cfg.Reward, err
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +18,8 @@ type shownEpisode struct {
 	ID         string         `json:"id"`         // RUN/UPDATE/TASK/MEMBER
 	Key        string         `json:"key"`        // in the store
 	Score      *rl.Score      `json:"score"`      // null: not judged yet
-	Advantage  *float64       `json:"advantage"`  // null: not trained on
+	Advantage  *float64       `json:"advantage"`  // mean over its sampled tokens; null: not trained on
+	Advantages []float64      `json:"advantages"` // by turn; null: not trained on
 	Slot       *rl.Slot       `json:"ledger"`     // null: the update is not that far
 	Failed     *rl.Failure    `json:"failed"`     // null: there is a trajectory, or none yet
 	Lineage    *lineage       `json:"lineage"`    // of the version that sampled its first turn
@@ -42,13 +45,78 @@ func (v viewer) group(ctx context.Context, at address) error {
 	if v.out.json {
 		return v.out.object(g)
 	}
-	v.out.print("%s %s: mean %.3f, spread %.3f\n\n", g.ID, g.Task.Kind, g.Mean, g.Std)
-	rows := [][]string{{"EPISODE", "SCORE", "ADVANTAGE", "TURNS", "TOKENS", "STOP", "LEFT OUT"}}
-	for _, e := range g.Members {
-		rows = append(rows, episodeRow(e))
+	v.out.print("%s %s: mean %.3f, spread %.3f\n", g.ID, g.Task.Kind, g.Mean, g.Std)
+	if g.Scores != nil {
+		v.judgement(*g.Scores)
 	}
+	v.out.print("\n")
+	v.out.rows(memberRows(g))
+	if len(g.Rescored) == 0 {
+		return nil
+	}
+	rows := [][]string{{"RESCORED", "BY", "SCORES", ""}}
+	for _, r := range g.Rescored {
+		by := r.Scores.Reward
+		if r.By != nil {
+			by = inWords(*r.By)
+		}
+		rows = append(rows, []string{fmt.Sprintf("%.12s", r.Name), by, scoreList(r.Scores.Scores), remarks(r.Scores)})
+	}
+	v.out.print("\n")
 	v.out.rows(rows)
 	return nil
+}
+
+// judgement prints what is to be said of a group's scores as a whole.
+func (v viewer) judgement(s rl.Scores) {
+	if s.Spent.Calls > 0 {
+		v.out.print("judge: %s\n", spentLine(s.Spent))
+	}
+	if s.Flat != "" {
+		v.out.print("flat: %s\n", s.Flat)
+	}
+	for _, note := range s.Notes {
+		v.out.print("note: %s\n", note)
+	}
+}
+
+// memberRows is a line for each member of a group; with a column for each reward where the score is a sum of several.
+func memberRows(g shownGroup) [][]string {
+	parts := map[string]bool{}
+	for _, e := range g.Members {
+		if e.Score != nil {
+			for name := range render.Components(*e.Score) {
+				parts[name] = true
+			}
+		}
+	}
+	head := []string{"EPISODE", "SCORE"}
+	names := slices.Sorted(maps.Keys(parts))
+	for _, name := range names {
+		head = append(head, strings.ToUpper(name))
+	}
+	rows := [][]string{append(head, "ADVANTAGE", "TURNS", "TOKENS", "STOP", "LEFT OUT", "REASON")}
+	for _, e := range g.Members {
+		row, reason := episodeRow(e), ""
+		cells := slices.Clone(row[:2])
+		for _, name := range names {
+			cells = append(cells, componentOf(e.Score, name))
+		}
+		if e.Score != nil && e.Score.Reason != "" {
+			reason = inBrief(e.Score.Reason)
+		}
+		rows = append(rows, append(append(cells, row[2:]...), reason))
+	}
+	return rows
+}
+
+func componentOf(s *rl.Score, name string) string {
+	if s != nil {
+		if v, ok := render.Components(*s)[name]; ok {
+			return fmt.Sprintf("%.4g", v)
+		}
+	}
+	return "-"
 }
 
 func episodeRow(e shownEpisode) []string {
@@ -58,6 +126,9 @@ func episodeRow(e shownEpisode) []string {
 	}
 	if e.Advantage != nil {
 		row[2] = fmt.Sprintf("%+.4f", *e.Advantage)
+		if low, high := slices.Min(e.Advantages), slices.Max(e.Advantages); low < high {
+			row[2] = fmt.Sprintf("%+.4f to %+.4f", low, high)
+		}
 	}
 	if t := e.Trajectory; t != nil {
 		row[3], row[4], row[5] = strconv.Itoa(len(t.Turns)), strconv.Itoa(t.ActionTokens()), string(t.Stop)
@@ -134,7 +205,7 @@ func (v viewer) head(rows [][]string, e shownEpisode) {
 		}
 		return
 	}
-	shown := render.Episode{Trajectory: e.Trajectory, Score: e.Score, Advantage: e.Advantage}
+	shown := render.Episode{Trajectory: e.Trajectory, Score: e.Score, Advantage: e.Advantage, Advantages: e.Advantages}
 	if e.Slot != nil {
 		shown.LeftOut = string(e.Slot.LeftOut)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
@@ -25,7 +26,7 @@ func (v viewer) readMembers(ctx context.Context, at address) (g shownGroup, err 
 	if err != nil {
 		return g, noRun(at.run, err)
 	}
-	learnt, ledger, err := v.learnt(ctx, at)
+	rows, ledger, err := v.learnt(ctx, at)
 	if err != nil {
 		return g, err
 	}
@@ -38,13 +39,32 @@ func (v viewer) readMembers(ctx context.Context, at address) (g shownGroup, err 
 		if g.Scores != nil && m < len(g.Scores.Scores) {
 			e.Score = &g.Scores.Scores[m]
 		}
-		if a, ok := learnt[m]; ok {
-			e.Advantage = &a
-		}
+		e.learnt(rows[m])
 		e.Slot = ledger[m]
 		g.Members = append(g.Members, e)
 	}
-	return g, nil
+	g.Rescored, err = v.rescored(ctx, at)
+	return g, err
+}
+
+// rescored reads what other rewards gave a group.
+func (v viewer) rescored(ctx context.Context, at address) (all []shownRescored, err error) {
+	prefix := store.RescoredPrefix(at.run, at.update, at.task)
+	names, err := v.store.Names(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range names {
+		r := shownRescored{Name: strings.TrimSuffix(file, ".json")}
+		if _, r.Scores, err = store.FindJSON[rl.Scores](ctx, v.store, prefix+file); err != nil {
+			return nil, err
+		}
+		if r.By, err = find[rl.RewardConfig](ctx, v.store, store.RewardKey(at.run, r.Name)); err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
 }
 
 // tasks are those of an address's update, nil when there are none (yet).
@@ -86,13 +106,23 @@ func (v viewer) readEpisode(ctx context.Context, e *shownEpisode) (err error) {
 	return err
 }
 
-// learnt is what the update's batch and ledger say of the group's members. Advantages differ within a row only where
-// an estimator works by turns; the first one stands for all.
-func (v viewer) learnt(ctx context.Context, at address) (advantages map[int]float64, slots map[int]*rl.Slot, err error) {
-	advantages, slots = map[int]float64{}, map[int]*rl.Slot{}
+// learnt fills in an episode's advantages from its training rows.
+func (e *shownEpisode) learnt(rows []rl.Sample) {
+	if e.Trajectory == nil {
+		return
+	}
+	if e.Advantages = e.Trajectory.TurnAdvantages(rows); e.Advantages != nil {
+		mean := e.Trajectory.MeanAdvantage(e.Advantages)
+		e.Advantage = &mean
+	}
+}
+
+// learnt is what the update's batch and ledger say of the group's members: their training rows and their slots.
+func (v viewer) learnt(ctx context.Context, at address) (rows map[int][]rl.Sample, slots map[int]*rl.Slot, err error) {
+	rows, slots = map[int][]rl.Sample{}, map[int]*rl.Slot{}
 	ledger, err := find[rl.Ledger](ctx, v.store, store.LedgerKey(at.run, at.update))
 	if err != nil || ledger == nil {
-		return advantages, slots, err
+		return rows, slots, err
 	}
 	for i, s := range ledger.Slots {
 		if s.Task == at.task {
@@ -104,24 +134,15 @@ func (v viewer) learnt(ctx context.Context, at address) (advantages map[int]floa
 		if rl.KindOf(err) == rl.NotFound { // not that far
 			err = nil
 		}
-		return advantages, slots, err
+		return rows, slots, err
 	}
 	batch, err := store.DecodeBatch(body)
-	if err != nil {
-		return advantages, slots, err
-	}
 	for _, s := range batch.Samples {
-		if _, seen := advantages[s.Episode.Member]; s.Episode.Task != at.task || seen {
-			continue
-		}
-		for i, trained := range s.LossMask {
-			if trained {
-				advantages[s.Episode.Member] = float64(s.Advantages[i])
-				break
-			}
+		if s.Episode.Task == at.task {
+			rows[s.Episode.Member] = append(rows[s.Episode.Member], s)
 		}
 	}
-	return advantages, slots, nil
+	return rows, slots, err
 }
 
 // lineage finds the checkpoint that sampled a trajectory, also when gc has retired it. It may be lost: nil then.

@@ -31,6 +31,15 @@ type shownGroup struct {
 	Mean    float64        `json:"mean"`
 	Std     float64        `json:"std"` // population
 	Members []shownEpisode `json:"members,omitempty"`
+	// Rescored are the scores that `longhaul rescore` has put beside.
+	Rescored []shownRescored `json:"rescored,omitempty"`
+}
+
+// shownRescored is a group's scores by another reward.
+type shownRescored struct {
+	Name   string           `json:"name"` // sha256 of the reward
+	By     *rl.RewardConfig `json:"reward"`
+	Scores rl.Scores        `json:"scores"`
 }
 
 func (v viewer) update(ctx context.Context, at address) error {
@@ -48,12 +57,15 @@ func (v viewer) update(ctx context.Context, at address) error {
 	}
 	if s.Ledger != nil {
 		v.out.print("\n%s\n", ledgerLine(*s.Ledger))
+		if s.Ledger.Judge.Calls > 0 {
+			v.out.print("judge: %s\n", spentLine(s.Ledger.Judge))
+		}
 	}
 	rows := [][]string{{"GROUP", "KIND", "MEAN", "SPREAD", "SCORES"}}
 	for _, g := range s.Groups {
 		row := []string{g.ID, g.Task.Kind, "-", "-", "not judged yet"}
 		if g.Scores != nil {
-			row = []string{g.ID, g.Task.Kind, fmt.Sprintf("%.3f", g.Mean), fmt.Sprintf("%.3f", g.Std), scoreList(g.Scores.Scores)}
+			row = []string{g.ID, g.Task.Kind, fmt.Sprintf("%.3f", g.Mean), fmt.Sprintf("%.3f", g.Std), scoreList(g.Scores.Scores), remarks(*g.Scores)}
 		}
 		rows = append(rows, row)
 	}
@@ -120,6 +132,23 @@ func ledgerLine(l rl.Ledger) string {
 		line += "; THE SUMS DO NOT AGREE"
 	}
 	return line
+}
+
+// spentLine is "240 calls, 412000 tokens asked, 9100 answered, 0.5300 USD".
+func spentLine(s rl.Spent) string {
+	return fmt.Sprintf("%d calls, %d tokens asked, %d answered, %.4f USD", s.Calls, s.PromptTokens, s.ReplyTokens, s.USD)
+}
+
+// remarks says in brief what is out of the ordinary about a group's scores.
+func remarks(s rl.Scores) string {
+	var all []string
+	if s.Flat != "" {
+		all = append(all, "flat: "+s.Flat)
+	}
+	if all = append(all, s.Notes...); len(all) == 0 {
+		return ""
+	}
+	return inBrief(strings.Join(all, "; "))
 }
 
 func scoreList(scores []rl.Score) string {

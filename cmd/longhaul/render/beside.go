@@ -25,7 +25,7 @@ func Beside(a, b Column, width int, s Style) string {
 	row(s.paint(heavy, s.shorten(clean(a.Title), w)), s.paint(heavy, s.shorten(clean(b.Title), w)))
 	rule := strings.Repeat(s.pick("─", "-"), w)
 	out.WriteString(s.paint(faint, rule+s.pick("─┼─", "-+-")+rule) + "\n")
-	scriptA, scriptB := untold(script(a.Trajectory)), untold(script(b.Trajectory))
+	scriptA, scriptB := untold(script(a.Trajectory, nil)), untold(script(b.Trajectory, nil))
 	for i := range max(len(scriptA), len(scriptB)) {
 		zip(at(scriptA, i, w, s), at(scriptB, i, w, s), row)
 	}

@@ -70,6 +70,33 @@ adv    +0.8700 on each sampled token
 `)
 }
 
+// Where turns have advantages of their own, each stands at its turn; where they are alike they are one number. A score that is a sum
+// says of what.
+func TestAdvantagesByTurn(t *testing.T) {
+	mean := 0.1071
+	e := Episode{Trajectory: before(), Advantage: &mean, Advantages: []float64{-0.25, 0.375},
+		Score: &rl.Score{Value: 0.3, Reason: "half right", Metrics: map[string]float64{"reward_judge": 0.25, "reward_format": 1, "judge_pass_1": 0.5}}}
+	same(t, Trajectory(e, 60, Style{}), `
+user   where is order 48?
+   1 > find_order(order="48")
+adv    -0.2500
+       48 in box C7, fragile
+   2 > answer(place="Oslo 7")
+adv    +0.3750
+stop   answered after 2 turns, 7 tokens
+score  0 (the box was not inspected)
+reward 0.3 (half right)
+of     format 1, judge 0.25
+adv    +0.1071 on average over the sampled tokens; each
+       turn's own stands beside it
+`)
+	alike := 0.5
+	e = Episode{Trajectory: before(), Advantage: &alike, Advantages: []float64{.5, .5}}
+	if got := Trajectory(e, 60, Style{}); strings.Count(got, "adv") != 1 || !strings.HasSuffix(got, "adv    +0.5000 on each sampled token\n") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 func TestTrajectoryOddities(t *testing.T) {
 	e := &rl.Trajectory{
 		Turns: []rl.Turn{

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -12,16 +14,17 @@ import (
 // Episode is a trajectory and what is known about it beside.
 type Episode struct {
 	*rl.Trajectory
-	Score     *rl.Score // of the run's reward; nil: not judged (yet), or an evaluation
-	Advantage *float64  // nil: not trained on
-	LeftOut   string    // why not
+	Score      *rl.Score // of the run's reward; nil: not judged (yet), or an evaluation
+	Advantage  *float64  // mean over the sampled tokens; nil: not trained on
+	Advantages []float64 // by turn; shown at each turn where they differ
+	LeftOut    string    // why not
 }
 
 // Trajectory shows an episode turn by turn, from what the policy saw first to how it ended, in lines of at most width
 // columns.
 func Trajectory(e Episode, width int, s Style) string {
 	var b strings.Builder
-	for _, t := range script(e.Trajectory) {
+	for _, t := range script(e.Trajectory, e.byTurn()) {
 		for _, part := range t {
 			for _, line := range part.lines(width, s) {
 				b.WriteString(strings.TrimRight(line, " ") + "\n")
@@ -57,15 +60,28 @@ func (p part) lines(w int, s Style) (out []string) {
 	return out
 }
 
-// script is the conversation by turns: the opening first, then each action with what came back.
-func script(t *rl.Trajectory) [][]part {
+// byTurn are the advantages where they differ from turn to turn.
+func (e Episode) byTurn() []float64 {
+	if e.Trajectory == nil || len(e.Advantages) != len(e.Turns) || len(e.Advantages) == 0 || slices.Min(e.Advantages) == slices.Max(e.Advantages) {
+		return nil
+	}
+	return e.Advantages
+}
+
+// script is the conversation by turns: the opening first, then each action, with its advantage where there are any, and what
+// came back.
+func script(t *rl.Trajectory, advantages []float64) [][]part {
 	if t == nil {
 		return nil
 	}
 	out := [][]part{nil}
 	for i, turn := range t.Turns {
 		out[i] = append(out[i], heard(turn.Observation)...)
-		out = append(out, said(i+1, turn.Action))
+		action := said(i+1, turn.Action)
+		if advantages != nil {
+			action = append(action, part{"adv", fmt.Sprintf("%+.4f", advantages[i]), faint})
+		}
+		out = append(out, action)
 	}
 	last := len(out) - 1
 	out[last] = append(out[last], heard(t.Closing)...)
@@ -154,13 +170,42 @@ func ending(e Episode) (out []part) {
 	if e.Score != nil && differs(*e.Score, t.Outcome) {
 		out = append(out, scored("reward", *e.Score))
 	}
+	if e.Score != nil {
+		out = append(out, components(*e.Score)...)
+	}
 	switch {
+	case e.Advantage != nil && e.byTurn() != nil:
+		out = append(out, part{"adv", fmt.Sprintf("%+.4f on average over the sampled tokens; each turn's own stands beside it", *e.Advantage), ""})
 	case e.Advantage != nil:
 		out = append(out, part{"adv", fmt.Sprintf("%+.4f on each sampled token", *e.Advantage), ""})
 	case e.LeftOut != "":
 		out = append(out, part{"adv", "not trained on: " + strings.ReplaceAll(e.LeftOut, "_", " "), ""})
 	}
 	return out
+}
+
+// Components are the rewards that a score is the weighted sum of, by name.
+func Components(s rl.Score) map[string]float64 {
+	all := map[string]float64{}
+	for name, v := range s.Metrics {
+		if reward, ok := strings.CutPrefix(name, "reward_"); ok {
+			all[reward] = v
+		}
+	}
+	return all
+}
+
+// components is "judge 0.75, format 1", nothing for a reward that is no sum.
+func components(s rl.Score) []part {
+	all := Components(s)
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		words = append(words, fmt.Sprintf("%s %.4g", name, all[name]))
+	}
+	if words == nil {
+		return nil
+	}
+	return []part{{"of", strings.Join(words, ", "), ""}}
 }
 
 func differs(a, b rl.Score) bool {
