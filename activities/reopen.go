@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"strings"
 
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
@@ -50,10 +51,28 @@ func (a *Activities) reopen(ctx context.Context, in Stage) (out ReopenOut, err e
 		}
 		if again > 0 {
 			out.Groups, out.Episodes = out.Groups+1, out.Episodes+again
-			if err := st.SetAside(ctx, store.ScoresKey(in.Run, in.Update, task.ID)); err != nil {
+			if err := setScoresAside(ctx, st, in, task.ID); err != nil {
 				return out, err
 			}
 		}
 	}
 	return out, nil
+}
+
+// setScoresAside moves all scores of a group aside, those of other rewards first: they are of members that may be played anew.
+func setScoresAside(ctx context.Context, st *store.Store, in Stage, task rl.TaskID) error {
+	prefix := store.RescoredPrefix(in.Run, in.Update, task)
+	names, err := st.Names(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "/") { // what was set aside before
+			continue
+		}
+		if err := st.SetAside(ctx, prefix+name); err != nil {
+			return err
+		}
+	}
+	return st.SetAside(ctx, store.ScoresKey(in.Run, in.Update, task))
 }

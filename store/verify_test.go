@@ -60,6 +60,10 @@ func verify(t *testing.T, s *store.Store) {
 	if len(report.Faults) > 0 || report.Objects != 21 || report.Bytes < 2000 {
 		t.Fatalf("a whole run: %+v", report)
 	}
+	reward := rl.CanonicalJSON(rl.RewardConfig{Use: "exact"})
+	other := store.SHA256(reward)
+	must[rl.Ref](t)(s.PutNew(ctx, store.RewardKey(run, other), reward))
+	must[rl.Ref](t)(s.PutNew(ctx, store.RescoredKey(run, 1, "train-1", other), []byte(`{"schema":"longhaul/scores/1","task":"train-1"}`)))
 	made := must[rl.Checkpoint](t)(s.Checkpoint(ctx, refs[1]))
 	chunk := model(t, s, refs[1])
 	episode := rl.EpisodeID{Run: run, Update: 1, Task: "train-1"}
@@ -85,6 +89,8 @@ func verify(t *testing.T, s *store.Store) {
 		{store.TrajectoryKey(episode), string(must[[]byte](t)(store.EncodeTrajectory(trajectory(moved, 1)))), "trajectory.json.zst: it is the trajectory of a/1/train-1/9"},
 		{store.EvaluationTrajectoryKey(run, 1, "h", "greedy", "eval-1"), "x", "runs/a/evals/00000001-h/greedy/eval-1/trajectory.json.zst: "},
 		{store.ScoresKey(run, 1, "train-1"), `{"schema":"longhaul/scores/1","task":"train-2"}`, "scores.json: it is the scores of task"},
+		{store.RescoredKey(run, 1, "train-1", other), `{"schema":"longhaul/scores/1","task":"train-2"}`, other + ".json: it is the scores of task"},
+		{store.RewardKey(run, other), `{"use":"judge"}`, "rewards/" + other + ".json: its sha256 is"},
 		{store.BatchKey(run, 1), "x", "runs/a/updates/00000001/batch.safetensors: "},
 		{store.CurriculumKey(run, 1), `{"schema":"longhaul/curriculum/1","run":"a","update":2}`, "curriculum.json: it is the curriculum of a/2"},
 		{store.LedgerKey(run, 1), `{"schema":"longhaul/ledger/1","asked":2}`, "ledger.json: it does not balance"},

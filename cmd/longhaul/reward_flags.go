@@ -64,15 +64,15 @@ func (o otherReward) of(cfg rl.Config) (r rl.RewardConfig, err error) {
 	if err != nil {
 		return r, err
 	}
-	cfg.Advantage = usual.Advantage // whether the run's suits the reward matters in training alone
-	cfg, err = config.Parse("", config.Commented(cfg), registered())
+	usual.Reward = cfg.Reward // whether the rest of the run suits it matters in training alone
+	usual, err = config.Parse("", config.Commented(usual), registered())
 	if ps, ok := errors.AsType[config.Problems](err); ok { // the text is not there to be looked at
 		for i := range ps {
 			ps[i].Line = 0
 		}
 		err = rl.Errorf(rl.Invalid, "reward", "%w", ps)
 	}
-	return cfg.Reward, err
+	return usual.Reward, err
 }
 
 // pairs are the changes as KEY=VALUE, in the order in which they count. A run that no judge scores is given one where the flags

@@ -55,6 +55,9 @@ func (v viewer) rescored(ctx context.Context, at address) (all []shownRescored, 
 		return nil, err
 	}
 	for _, file := range names {
+		if strings.HasSuffix(file, "/") { // what was set aside
+			continue
+		}
 		r := shownRescored{Name: strings.TrimSuffix(file, ".json")}
 		if _, r.Scores, err = store.FindJSON[rl.Scores](ctx, v.store, prefix+file); err != nil {
 			return nil, err
