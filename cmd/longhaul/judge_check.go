@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -81,8 +82,8 @@ func (a *app) checkJudges(ctx context.Context, c *conn, run rl.RunID, by otherRe
 		if len(groups) == 0 {
 			return rl.Errorf(rl.NotFound, "run "+string(run), "there are no groups with scores to ask about (yet)")
 		}
-		count := counter{}
-		found, err := r.acts.CheckJudge(ctx, r.stage, r.by, groups, func() { a.out.now("%s: %d of %d groups", named(rubric), count.next(), len(groups)) })
+		var count atomic.Int64
+		found, err := r.acts.CheckJudge(ctx, r.stage, r.by, groups, func() { a.out.now("%s: %d of %d groups", named(rubric), count.Add(1), len(groups)) })
 		if err != nil {
 			return r.stopped(ctx, err)
 		}
@@ -109,7 +110,7 @@ func named(rubric string) string {
 
 // printChecks sets rubrics side by side.
 func (a *app) printChecks(all []checkedJudge) {
-	a.out.print("%s at %s, asked twice, %d passes each\n\n", all[0].Model, all[0].URL, all[0].Passes)
+	a.out.print("%s at %s, asked twice, %s each\n\n", all[0].Model, all[0].URL, passes(all[0].Passes))
 	var rows [][]string
 	for _, line := range []struct {
 		name string

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -93,8 +92,3 @@ func (o otherReward) pairs(judged bool) (all []string) {
 	}
 	return append(all, o.set...)
 }
-
-// counter counts what several goroutines do.
-type counter struct{ n atomic.Int64 }
-
-func (c *counter) next() int64 { return c.n.Add(1) }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
@@ -45,29 +44,6 @@ func (v viewer) readMembers(ctx context.Context, at address) (g shownGroup, err 
 	}
 	g.Rescored, err = v.rescored(ctx, at)
 	return g, err
-}
-
-// rescored reads what other rewards gave a group.
-func (v viewer) rescored(ctx context.Context, at address) (all []shownRescored, err error) {
-	prefix := store.RescoredPrefix(at.run, at.update, at.task)
-	names, err := v.store.Names(ctx, prefix)
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range names {
-		if strings.HasSuffix(file, "/") { // what was set aside
-			continue
-		}
-		r := shownRescored{Name: strings.TrimSuffix(file, ".json")}
-		if _, r.Scores, err = store.FindJSON[rl.Scores](ctx, v.store, prefix+file); err != nil {
-			return nil, err
-		}
-		if r.By, err = find[rl.RewardConfig](ctx, v.store, store.RewardKey(at.run, r.Name)); err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
-	return all, nil
 }
 
 // tasks are those of an address's update, nil when there are none (yet).

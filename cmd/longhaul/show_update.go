@@ -35,13 +35,6 @@ type shownGroup struct {
 	Rescored []shownRescored `json:"rescored,omitempty"`
 }
 
-// shownRescored is a group's scores by another reward.
-type shownRescored struct {
-	Name   string           `json:"name"` // sha256 of the reward
-	By     *rl.RewardConfig `json:"reward"`
-	Scores rl.Scores        `json:"scores"`
-}
-
 func (v viewer) update(ctx context.Context, at address) error {
 	s, err := v.readUpdate(ctx, at)
 	if err != nil {
