@@ -73,7 +73,7 @@ func (a *Activities) CheckGroups(ctx context.Context, s Stage, updates []rl.Upda
 
 // CheckJudge measures the judge that a reward asks, alone, on groups of a run. Its answers are recorded with the groups as those of
 // the run's own judge are, whose seed is one of the two: what has been answered is not paid for again. Errors as Rescore's.
-func (a *Activities) CheckJudge(ctx context.Context, s Stage, by rl.RewardConfig, groups []GroupAt, done func()) (JudgeCheck, error) {
+func (a *Activities) CheckJudge(ctx context.Context, s Stage, by rl.RewardConfig, groups []GroupAt, tell Telling) (JudgeCheck, error) {
 	st, cfg, err := a.open(ctx, s)
 	if err != nil {
 		return JudgeCheck{}, err
@@ -81,10 +81,11 @@ func (a *Activities) CheckJudge(ctx context.Context, s Stage, by rl.RewardConfig
 	by.Use, by.Gate, by.Add, by.DeadBand = "judge", "", rl.RewardWeights{}, 0 // its own scores, however close they are
 	found := make([]checked, len(groups))
 	err = eachGroup(ctx, len(groups), by, func(i int) (err error) {
-		defer done()
 		own := s
 		own.Update = groups[i].Update
-		found[i], err = a.checkGroup(ctx, st, own, cfg, by, groups[i].Task)
+		if found[i], err = a.checkGroup(ctx, st, own, cfg, by, groups[i].Task, tell.waits); err == nil {
+			tell.done(len(groups))
+		}
 		return err
 	})
 	if err != nil {
@@ -102,7 +103,7 @@ type checked struct {
 	spent    rl.Spent
 }
 
-func (a *Activities) checkGroup(ctx context.Context, st *store.Store, s Stage, cfg rl.Config, by rl.RewardConfig, task rl.TaskID) (c checked, err error) {
+func (a *Activities) checkGroup(ctx context.Context, st *store.Store, s Stage, cfg rl.Config, by rl.RewardConfig, task rl.TaskID, waits func(error)) (c checked, err error) {
 	tasks, err := st.Tasks(ctx, s.Run, s.Update)
 	if err != nil {
 		return c, err
@@ -115,7 +116,7 @@ func (a *Activities) checkGroup(ctx context.Context, st *store.Store, s Stage, c
 	var scores [2]rl.Scores
 	for i, seed := range []uint64{cfg.Sampling.Seed, rl.Seed(cfg.Sampling.Seed, "judge check")} {
 		var early []float64
-		err := patiently(ctx, func() (err error) {
+		err := patiently(ctx, waits, func() (err error) {
 			early = nil
 			scores[i], err = a.scoreHeard(ctx, st, s.Run, s.Update, by, seed, group, func(q reward.Question, r reward.Reply) {
 				if bias, ok := reward.EarlyBias(reward.ByPlace(q, r)); ok {

@@ -17,13 +17,31 @@ type Rescored struct {
 	Was, Is rl.Scores
 }
 
+// Telling is told how scoring comes along, by several goroutines at once. Either may be nil.
+type Telling struct {
+	Done  func(of int)    // a group is scored
+	Waits func(why error) // what is needed is out of reach, and is waited for
+}
+
+func (t Telling) done(of int) {
+	if t.Done != nil {
+		t.Done(of)
+	}
+}
+
+func (t Telling) waits(why error) {
+	if t.Waits != nil {
+		t.Waits(why)
+	}
+}
+
 // Rescore scores the groups of an update that have scores once more, with another reward, and records what that gives beside them,
 // by the sha256 of the reward's configuration without its limits, which is recorded too (store.RewardKey). Groups that were scored
-// with it before are read; done tells of each group. What is recorded already is never changed and never paid for again.
+// with it before are read. What is recorded already is never changed and never paid for again.
 //
 // A judge that is out of reach is waited for, for some minutes. Errors: NotFound when the update has no groups yet, Exhausted before
 // a call that could pass reward.max_usd or max_calls, else as the reward's.
-func (a *Activities) Rescore(ctx context.Context, s Stage, by rl.RewardConfig, done func(of int)) ([]Rescored, error) {
+func (a *Activities) Rescore(ctx context.Context, s Stage, by rl.RewardConfig, tell Telling) ([]Rescored, error) {
 	st, cfg, err := a.open(ctx, s)
 	if err != nil {
 		return nil, err
@@ -45,7 +63,7 @@ func (a *Activities) Rescore(ctx context.Context, s Stage, by rl.RewardConfig, d
 		key := store.RescoredKey(s.Run, s.Update, group.Task.ID, name)
 		_, is, ok, err := recorded[rl.Scores](ctx, st, key)
 		if err == nil && !ok {
-			err = patiently(ctx, func() (err error) {
+			err = patiently(ctx, tell.waits, func() (err error) {
 				is, err = a.Score(ctx, st, s.Run, s.Update, by, cfg.Sampling.Seed, group)
 				return err
 			})
@@ -55,7 +73,7 @@ func (a *Activities) Rescore(ctx context.Context, s Stage, by rl.RewardConfig, d
 		}
 		if err == nil {
 			out[i] = Rescored{group, was[i].Scores, is}
-			done(len(was))
+			tell.done(len(was))
 		}
 		return err
 	})
@@ -132,15 +150,16 @@ func eachGroup(ctx context.Context, n int, r rl.RewardConfig, work func(i int) e
 	return ctx.Err()
 }
 
-// waits is how often patiently tries, waiting twice as long each time, from a second on.
-const waits = 8
+// tries is how often patiently tries, waiting twice as long each time, from a second on.
+const tries = 8
 
 // patiently calls f again while it says that what it needs is out of reach for now, after the time that the other side asks for.
-func patiently(ctx context.Context, f func() error) (err error) {
-	for try := range waits {
-		if err = f(); rl.KindOf(err) != rl.Unavailable || try == waits-1 {
+func patiently(ctx context.Context, waits func(why error), f func() error) (err error) {
+	for try := range tries {
+		if err = f(); rl.KindOf(err) != rl.Unavailable || try == tries-1 || ctx.Err() != nil {
 			return err
 		}
+		waits(err)
 		e, _ := errors.AsType[*rl.Error](err)
 		select {
 		case <-ctx.Done():

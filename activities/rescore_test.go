@@ -44,14 +44,14 @@ func TestPatiently(t *testing.T) {
 		kind rl.Kind
 		want int
 	}{{rl.Unavailable, 2}, {rl.Exhausted, 1}, {rl.Refused, 1}} {
-		tries, began := 0, time.Now()
-		err := patiently(t.Context(), func() error {
+		tries, waited, began := 0, 0, time.Now()
+		err := patiently(t.Context(), func(error) { waited++ }, func() error {
 			if tries++; tries == 2 {
 				return nil
 			}
 			return &rl.Error{Kind: c.kind, At: "judge", Err: errors.New("no"), RetryAfter: 20 * time.Millisecond}
 		})
-		if tries != c.want || (err == nil) != (c.want == 2) || c.want == 2 && time.Since(began) < 20*time.Millisecond {
+		if tries != c.want || waited != c.want-1 || (err == nil) != (c.want == 2) || c.want == 2 && time.Since(began) < 20*time.Millisecond {
 			t.Errorf("%s: %d tries in %v, %v", c.kind, tries, time.Since(began), err)
 		}
 	}

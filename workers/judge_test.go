@@ -26,7 +26,7 @@ import (
 type opinion struct {
 	mu       sync.Mutex
 	slow     time.Duration
-	contrary bool // it thinks the opposite
+	contrary bool           // it thinks the opposite
 	asked    map[string]int // by key
 	paid     map[string]int // answers that were delivered
 }

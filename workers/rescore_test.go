@@ -34,7 +34,7 @@ func (a again) all(t *testing.T, by rl.RewardConfig) (all activities.Agreement) 
 	t.Helper()
 	for n := range rl.UpdateNumber(a.cfg.Updates) {
 		a.stage.Update = n + 1
-		groups, err := a.acts.Rescore(t.Context(), a.stage, by, func(int) {})
+		groups, err := a.acts.Rescore(t.Context(), a.stage, by, activities.Telling{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestRescore(t *testing.T) {
 			cut()
 		}()
 		a.stage.Update = 1
-		if _, err := a.acts.Rescore(ctx, a.stage, opposite, func(int) {}); err == nil && cuts == 0 {
+		if _, err := a.acts.Rescore(ctx, a.stage, opposite, activities.Telling{}); err == nil && cuts == 0 {
 			t.Fatal("it was not interrupted")
 		}
 		cut()
@@ -154,7 +154,7 @@ func TestRescoreByAJudge(t *testing.T) {
 	a := l.again(t, cfg)
 	a.stage.Update = 1
 	judge.MaxUSD = .02
-	if _, err := a.acts.Rescore(t.Context(), a.stage, judge, func(int) {}); rl.KindOf(err) != rl.Exhausted {
+	if _, err := a.acts.Rescore(t.Context(), a.stage, judge, activities.Telling{}); rl.KindOf(err) != rl.Exhausted {
 		t.Fatalf("%v, want the limit", err)
 	}
 	_, paid := o.calls()
@@ -175,7 +175,7 @@ func TestRescoreByAJudge(t *testing.T) {
 		t.Errorf("%+v %v", kept, err)
 	}
 	a.stage.Update = 2
-	if _, err := a.acts.Rescore(t.Context(), a.stage, judge, func(int) {}); rl.KindOf(err) != rl.NotFound {
+	if _, err := a.acts.Rescore(t.Context(), a.stage, judge, activities.Telling{}); rl.KindOf(err) != rl.NotFound {
 		t.Errorf("an update that is not there: %v", err)
 	}
 }
@@ -193,7 +193,7 @@ func TestCheckJudge(t *testing.T) {
 	if err != nil || len(groups) != 6 {
 		t.Fatalf("%d groups, %v", len(groups), err)
 	}
-	c, err := a.acts.CheckJudge(t.Context(), a.stage, cfg.Reward, groups, func() {})
+	c, err := a.acts.CheckJudge(t.Context(), a.stage, cfg.Reward, groups, activities.Telling{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestCheckJudge(t *testing.T) {
 		c.EarlyBias == nil || *c.EarlyBias > 1e-6 || *c.EarlyBias < -1e-6 || c.EarlyBiasError == nil || now-paid > 12 || c.Spent.Calls < 2*(now-paid) {
 		t.Errorf("%+v, %d answers paid for it", c, now-paid)
 	}
-	twice, err := a.acts.CheckJudge(t.Context(), a.stage, cfg.Reward, groups, func() {})
+	twice, err := a.acts.CheckJudge(t.Context(), a.stage, cfg.Reward, groups, activities.Telling{})
 	if _, then := o.calls(); err != nil || then != now || twice.Spent != c.Spent {
 		t.Errorf("again: %+v %v, %d answers paid", twice, err, then-now)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -82,8 +81,7 @@ func (a *app) checkJudges(ctx context.Context, c *conn, run rl.RunID, by otherRe
 		if len(groups) == 0 {
 			return rl.Errorf(rl.NotFound, "run "+string(run), "there are no groups with scores to ask about (yet)")
 		}
-		var count atomic.Int64
-		found, err := r.acts.CheckJudge(ctx, r.stage, r.by, groups, func() { a.out.now("%s: %d of %d groups", named(rubric), count.Add(1), len(groups)) })
+		found, err := r.acts.CheckJudge(ctx, r.stage, r.by, groups, r.telling(named(rubric)))
 		if err != nil {
 			return r.stopped(ctx, err)
 		}

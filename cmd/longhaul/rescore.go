@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -142,12 +143,21 @@ func (r *rescorer) rescore(ctx context.Context, updates []rl.UpdateNumber, must 
 func (r *rescorer) update(ctx context.Context, n rl.UpdateNumber) (activities.Agreement, error) {
 	s := r.stage
 	s.Update = n
-	var count atomic.Int64
-	groups, err := r.acts.Rescore(ctx, s, r.by, func(of int) { r.out.now("update %d: %d of %d groups", n, count.Add(1), of) })
+	groups, err := r.acts.Rescore(ctx, s, r.by, r.telling(fmt.Sprintf("update %d", n)))
 	if err != nil {
 		return activities.Agreement{}, err
 	}
 	return activities.Agree(s, r.config, r.by, groups)
+}
+
+// telling shows how far it is with something, and says once what it waits for.
+func (r *rescorer) telling(what string) activities.Telling {
+	var count atomic.Int64
+	var once sync.Once
+	return activities.Telling{
+		Done:  func(of int) { r.out.now("%s: %d of %d groups", what, count.Add(1), of) },
+		Waits: func(why error) { once.Do(func() { r.out.say("waiting: %v", why) }) },
+	}
 }
 
 // spend is what judging has cost the run.
