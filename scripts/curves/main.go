@@ -36,8 +36,9 @@ var sets = map[string]set{
 	"estimators": {seeds: []int{301, 302, 303, 304, 305}, settings: crossed([]string{"grpo", "dr_grpo", "rloo", "max_rl"}, []string{"ppo", "cispo", "gspo"})},
 	"judge": {seeds: []int{401, 402, 403}, judged: true, settings: []setting{
 		{"exact reward", "reward: {use: exact}"},
+		{"judge, 60 updates", "updates: 60\nreward: {use: judge, model: m, url: %s}"},
 		{"judge", "reward: {use: judge, model: m, url: %s}"},
-		{"fixed order", "reward: {use: judge, model: m, url: %s, order: fixed}"},
+		{"not shuffled", "reward: {use: judge, model: m, url: %s, order: fixed}"},
 		{"ties forced", "reward: {use: judge, model: m, url: %s, ties: forced}"},
 		{"one pass", "reward: {use: judge, model: m, url: %s, passes: 1}"},
 		{"no dead band", "reward: {use: judge, model: m, url: %s, dead_band: 0}"},
@@ -58,6 +59,7 @@ func main() {
 	binary := flag.String("longhaul", "bin/longhaul", "the binary")
 	work := flag.String("work", ".longhaul/curves", "where the runs are made")
 	jobs := flag.Int("jobs", 2, "runs at once, a thread each")
+	listen := flag.String("judge", "127.0.0.1:8077", "where the simulated judge listens: its address is part of a run's configuration")
 	draw := flag.Bool("draw", false, "make the table and the picture alone")
 	flag.Parse()
 	s, ok := sets[*name]
@@ -69,7 +71,7 @@ func main() {
 		log.Fatal(err)
 	}
 	if !*draw {
-		if err := s.make(*binary, filepath.Join(*work, *name), dir, *jobs); err != nil {
+		if err := s.make(*binary, filepath.Join(*work, *name), dir, *listen, *jobs); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -79,10 +81,10 @@ func main() {
 }
 
 // make makes the runs that have no file yet: seeds side by side, the settings of a seed one after another.
-func (s set) make(binary, work, dir string, jobs int) error {
+func (s set) make(binary, work, dir, listen string, jobs int) error {
 	judge := ""
 	if s.judged {
-		url, stop, err := simulated(binary)
+		url, stop, err := simulated(binary, listen)
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ type event struct {
 }
 
 func fileName(setting string, seed int) string {
-	return fmt.Sprintf("%s-%d.json", strings.ReplaceAll(setting, " ", "_"), seed)
+	return fmt.Sprintf("%s-%d.json", strings.NewReplacer(" ", "_", ",", "").Replace(setting), seed)
 }
 
 // common is what all runs of a seed share; the rest is what `longhaul init` writes.
@@ -60,7 +60,7 @@ func warmUp(binary, data string, seed int) error {
 
 // train makes one run and keeps what came of it in file.
 func train(binary, data, file, setting, yaml string, seed int) error {
-	name := strings.NewReplacer(" ", "-", "_", "-").Replace(setting)
+	name := strings.NewReplacer(" ", "-", "_", "-", ",", "").Replace(setting)
 	all, err := events(binary, data, common(name, seed)+"from: warm@000000\nwarm_up: {max: 0}\n"+yaml+"\n")
 	if err != nil {
 		return err
@@ -113,8 +113,8 @@ func events(binary, data, yaml string) (all []event, err error) {
 }
 
 // simulated starts a judge that errs by a known measure, and returns its base URL.
-func simulated(binary string) (url string, stop func(), err error) {
-	cmd := exec.Command(binary, "judge", "simulate", "--noise", ".15", "--bias", ".1")
+func simulated(binary, listen string) (url string, stop func(), err error) {
+	cmd := exec.Command(binary, "judge", "simulate", "--listen", listen, "--noise", ".15", "--bias", ".1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -104,7 +104,7 @@ func (s set) picture(all map[string][]result, file string) error {
 	for i, w := range s.settings {
 		p := plot.New()
 		p.Title.Text = w.name
-		p.Y.Min, p.Y.Max, p.X.Min, p.X.Max = 0, 1, 0, 40
+		p.Y.Min, p.Y.Max, p.X.Min, p.X.Max = 0, 1, 0, 60
 		p.Add(plotter.NewGrid())
 		if err := curve(p, all[w.name]); err != nil {
 			return err
