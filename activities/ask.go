@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/endpoint"
@@ -33,28 +34,49 @@ func (a asking) ask(ctx context.Context, q reward.Question) (reward.Reply, error
 		return reply, err
 	}
 	if !ok {
-		if err := a.reserve(ctx, call, a.client.Most(q)); err != nil {
-			return reply, err
-		}
-		if reply, err = a.client.Ask(ctx, call, q); err != nil {
-			return reply, a.unanswered(ctx, call, err)
-		}
-		if _, reply, err = store.PutJSON(ctx, a.store, key, reply); err != nil {
+		if reply, err = a.call(ctx, key, call, q); err != nil {
 			return reply, err
 		}
 	}
+	ctx, cancel := keeping(ctx)
+	defer cancel()
 	return reply, a.settle(ctx, call, reply.Spent)
 }
 
+// call makes a call and records its answer, also when the stage is stopped meanwhile: it is paid for.
+func (a asking) call(ctx context.Context, key, call string, q reward.Question) (reply reward.Reply, err error) {
+	release, err := a.client.Acquire(ctx)
+	if err != nil {
+		return reply, err
+	}
+	defer release()
+	if err := a.reserve(ctx, call, a.client.Most(q)); err != nil {
+		return reply, err
+	}
+	reply, err = a.client.Ask(ctx, call, q)
+	ctx, cancel := keeping(ctx)
+	defer cancel()
+	if err != nil {
+		return reply, a.unanswered(ctx, call, err)
+	}
+	_, reply, err = store.PutJSON(ctx, a.store, key, reply)
+	return reply, err
+}
+
+// keeping is a context for writing down what a stage that may have been stopped has come to.
+func keeping(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+}
+
 func (a asking) reserve(ctx context.Context, call string, most float64) error {
-	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), func(s rl.Spend) (rl.Spend, error) {
+	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), a.spent, func(s rl.Spend) (rl.Spend, error) {
 		return s.Reserve(call, most, a.config.MaxCalls, a.config.MaxUSD)
 	})
 	return err
 }
 
 func (a asking) settle(ctx context.Context, call string, spent rl.Spent) error {
-	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), func(s rl.Spend) (rl.Spend, error) {
+	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), a.spent, func(s rl.Spend) (rl.Spend, error) {
 		return s.Settle(call, spent), nil
 	})
 	return err
@@ -65,16 +87,30 @@ func (a asking) unanswered(ctx context.Context, call string, cause error) error 
 	if !errors.Is(cause, endpoint.ErrUnserved) {
 		return cause
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasing)
-	defer cancel()
-	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), func(s rl.Spend) (rl.Spend, error) {
+	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), a.spent, func(s rl.Spend) (rl.Spend, error) {
 		return s.Release(call), nil
 	})
 	return errors.Join(cause, err)
 }
 
-// releasing bounds how long a stage that ends takes to close a call.
-const releasing = 2 * time.Second
+// spent is what the run's recorded answers have cost: its spending, where that record is lost.
+func (a asking) spent(ctx context.Context) (rl.Spend, error) {
+	s := rl.Spend{Schema: rl.SpendSchema}
+	for o, err := range a.store.List(ctx, store.UpdatesPrefix(a.run)) {
+		if err != nil {
+			return s, err
+		}
+		if !strings.Contains(o.Key, "/judge/") {
+			continue
+		}
+		_, reply, err := store.FindJSON[reward.Reply](ctx, a.store, o.Key)
+		if err != nil {
+			return s, err
+		}
+		s.Calls, s.USD = s.Calls+reply.Spent.Calls, s.USD+reply.Spent.USD
+	}
+	return s, nil
+}
 
 // judgeClient is the client of a run's judge, nil where none takes part.
 func (a *Activities) judgeClient(ctx context.Context, c rl.RewardConfig) (*reward.Client, error) {

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -15,8 +16,8 @@ type ReopenOut struct {
 }
 
 // Reopen gives the failed episodes of an update another chance, after a person has seen that it had too few groups to learn from
-// and resumed it: their recorded failures, and the scores of their groups, are moved aside. Episodes that were voided stay so: what
-// they did outside may not be done twice. The groups are played and judged anew as far as they have failed; all that is whole
+// and resumed it: their recorded failures, and the scores of their groups, are moved aside, and so are scores that the reward did not
+// give. Episodes that were voided stay so: what they did outside may not be done twice. The groups are played and judged anew as far as they have failed; all that is whole
 // stands.
 func (a *Activities) Reopen(ctx context.Context, in Stage) (ReopenOut, error) {
 	defer beat(ctx)()
@@ -34,29 +35,41 @@ func (a *Activities) reopen(ctx context.Context, in Stage) (out ReopenOut, err e
 		return out, err
 	}
 	for _, task := range tasks {
-		again := 0
+		var failed []string // records
 		for m := range cfg.Group.Size {
 			key := store.FailureKey(in.trajectoryKey(task.ID, m))
-			_, f, failed, err := recorded[rl.Failure](ctx, st, key)
+			_, f, there, err := recorded[rl.Failure](ctx, st, key)
 			if err != nil {
 				return out, err
 			}
-			if !failed || f.LeftOut == rl.Voided {
-				continue
+			if there && f.LeftOut != rl.Voided {
+				failed = append(failed, key)
 			}
+		}
+		_, scores, judged, err := recorded[rl.Scores](ctx, st, store.ScoresKey(in.Run, in.Update, task.ID))
+		if err != nil {
+			return out, err
+		}
+		if len(failed) == 0 && (!judged || !unscored(scores)) {
+			continue
+		}
+		// The scores go first: as long as a failure is there, a second try sees that they have to.
+		if err := setScoresAside(ctx, st, in, task.ID); err != nil {
+			return out, err
+		}
+		for _, key := range failed {
 			if err := st.SetAside(ctx, key); err != nil {
 				return out, err
 			}
-			again++
 		}
-		if again > 0 {
-			out.Groups, out.Episodes = out.Groups+1, out.Episodes+again
-			if err := setScoresAside(ctx, st, in, task.ID); err != nil {
-				return out, err
-			}
-		}
+		out.Groups, out.Episodes = out.Groups+1, out.Episodes+len(failed)
 	}
 	return out, nil
+}
+
+// unscored reports whether the reward itself gave some member no score.
+func unscored(s rl.Scores) bool {
+	return slices.ContainsFunc(s.Scores, func(s rl.Score) bool { return !s.Scored() && rl.LeftOutOf(s.Unscored, rl.Unscored) == rl.Unscored })
 }
 
 // setScoresAside moves all scores of a group aside, those of other rewards first: they are of members that may be played anew.

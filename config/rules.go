@@ -81,7 +81,7 @@ var rules = map[string]rule{
 	"reward.context":           {min: 1024, max: 1e9},
 	"reward.reply_tokens":      {min: 64, max: 1e6},
 	"reward.judge_temperature": {max: 2},
-	"reward.timeout":           {min: 0.1, max: 24 * 3600},
+	"reward.timeout":           {min: 0.1, max: 3600},
 	"reward.concurrency":       {min: 1, max: 4096},
 	"reward.usd_in":            {max: 1e6},
 	"reward.usd_out":           {max: 1e6},

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"sync/atomic"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -41,9 +43,16 @@ func Network(connections int) http.RoundTripper {
 
 // Reply sends r and reads the whole answer, whose own body is used up. It follows no redirects. A status other than 2xx
 // is an *rl.Error: Refused, with ErrContextLimit or ErrConversation where only this conversation is refused, or
-// Unavailable, with RetryAfter when the server named one.
+// Unavailable, with RetryAfter when the server named one. What went wrong before anything was sent is ErrUnserved, too.
 func (s Server) Reply(r *http.Request) (*http.Response, []byte, error) {
+	var connecting, sent atomic.Bool // a transport that does not say leaves both as they are
+	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		GetConn: func(string) { connecting.Store(true) }, WroteHeaders: func() { sent.Store(true) },
+	}))
 	res, err := s.Transport.RoundTrip(r)
+	if err != nil && connecting.Load() && !sent.Load() {
+		err = Unserved(err)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

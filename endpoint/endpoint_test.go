@@ -3,8 +3,11 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -37,7 +40,10 @@ func TestUnserved(t *testing.T) {
 		{"refused", s.statusError(401, nil, []byte("no")), true},
 		{"busy", s.statusError(429, http.Header{"Retry-After": {"7"}}, nil), true},
 		{"failing", s.statusError(500, nil, nil), true},
-		{"not reached", s.Failure(&url.Error{Op: "Post", URL: "http://j/v1", Err: dial}), true},
+		{"a gateway's time is up", s.statusError(504, nil, nil), false},
+		{"a gateway lost its server", s.statusError(502, nil, nil), false},
+		{"not reached", s.Failure(&url.Error{Op: "Post", URL: "http://j/v1", Err: Unserved(dial)}), true},
+		{"not reached in time", s.Failure(Unserved(context.DeadlineExceeded)), true},
 		{"never sent", Unserved(context.Canceled), true},
 		{"cut off", s.Failure(&net.OpError{Op: "read", Err: errors.New("connection reset")}), false},
 		{"too slow", s.Failure(context.DeadlineExceeded), false},
@@ -49,5 +55,25 @@ func TestUnserved(t *testing.T) {
 	}
 	if err := s.Failure(dial); rl.KindOf(err) != rl.Unavailable || strings.Contains(err.Error(), "not served") {
 		t.Error(err)
+	}
+}
+
+// Over a real network: what never left is told from what was cut off.
+func TestUnservedOnTheWire(t *testing.T) {
+	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }))
+	defer cut.Close()
+	secure := httptest.NewTLSServer(nil)
+	defer secure.Close()
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	for where, want := range map[string]bool{cut.URL: false, secure.URL: true, "http://127.0.0.1:1": true} { // its certificate is unknown; nobody listens
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, where, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := Server{Transport: Network(1), At: "judge"}
+		_, err = s.Do(r)
+		if err = s.Failure(err); errors.Is(err, ErrUnserved) != want || errors.Is(err, ErrNoReply) {
+			t.Errorf("%s: %v, want unserved %v", where, err, want)
+		}
 	}
 }

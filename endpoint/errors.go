@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -63,9 +62,14 @@ func (s Server) statusError(status int, h http.Header, body []byte) *rl.Error {
 	case (status == 400 || status == 413 || status == 422) && !everybody.MatchString(code+" "+say):
 		e.Err = fmt.Errorf("%w: %w", ErrConversation, e.Err)
 	}
-	e.Err = unserved{e.Err}
+	if !lost[status] {
+		e.Err = unserved{e.Err}
+	}
 	return e
 }
+
+// lost are the answers of go-betweens that do not know what became of a request, or gave up on it: it may have been served.
+var lost = map[int]bool{408: true, 409: true, 502: true, 504: true, 520: true, 522: true, 524: true}
 
 // everybody knows a 400 that every conversation will get, since it is about the key, the model or a parameter. Servers
 // have no common code for these, and may quote the conversation, so whole phrases are looked for.
@@ -143,15 +147,12 @@ func (s Server) Failure(err error) error {
 	}
 	syntax, wrong := errors.AsType[*json.SyntaxError](err)
 	_, mistyped := errors.AsType[*json.UnmarshalTypeError](err)
-	dial, dialled := errors.AsType[*net.OpError](err)
 	switch {
 	case wrong && syntax.Error() == "unexpected end of JSON input", err == io.ErrUnexpectedEOF:
 		return rl.Errorf(rl.Unavailable, s.At, "half a reply: %w", err)
 	case wrong, mistyped:
 		return s.Nonsense(err)
-	case dialled && dial.Op == "dial":
-		err = unserved{err}
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnserved):
 		return rl.Errorf(rl.Unavailable, s.At, "%w: %w", ErrNoReply, err)
 	}
 	return rl.Errorf(rl.Unavailable, s.At, "%w", err)

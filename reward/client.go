@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -68,19 +69,23 @@ type keyed struct{ endpoint.Server }
 func (k keyed) Do(r *http.Request) (*http.Response, error) {
 	if key, ok := r.Context().Value(callKey{}).(string); ok {
 		r.Header.Set("Idempotency-Key", key)
+		r.GetBody = nil // else net/http sends a request with that header again by itself when a connection breaks
 	}
 	return k.Server.Do(r)
 }
 
-// Ask asks once; key names the call (see Idempotency-Key). It waits for a place among reward.concurrency calls and then for
-// reward.timeout at most.
-func (j *Client) Ask(ctx context.Context, key string, q Question) (Reply, error) {
+// Acquire takes one of the reward.concurrency places of calls under way, and waits for it. The error is the context's.
+func (j *Client) Acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case j.slots <- struct{}{}:
-		defer func() { <-j.slots }()
+		return sync.OnceFunc(func() { <-j.slots }), nil
 	case <-ctx.Done():
-		return Reply{}, endpoint.Unserved(ctx.Err())
+		return nil, ctx.Err()
 	}
+}
+
+// Ask asks once, for reward.timeout at most; key names the call (see Idempotency-Key). The caller has acquired a place.
+func (j *Client) Ask(ctx context.Context, key string, q Question) (Reply, error) {
 	call := context.WithValue(ctx, callKey{}, key)
 	if j.timeout > 0 {
 		var cancel context.CancelFunc
@@ -91,6 +96,7 @@ func (j *Client) Ask(ctx context.Context, key string, q Question) (Reply, error)
 	r, err := j.api.CreateChatCompletion(call, request(q, plain))
 	if err != nil && !plain && refusesSchema(err) {
 		j.plain.Store(true)
+		call = context.WithValue(call, callKey{}, key+"-plain") // a key stands for one body
 		r, err = j.api.CreateChatCompletion(call, request(q, true))
 	}
 	if err == nil && len(r.Choices) == 0 {

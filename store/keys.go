@@ -19,6 +19,9 @@ func RunPrefix(run rl.RunID) string { return fmt.Sprintf("runs/%s/", run) }
 // ConfigKey is the run's complete configuration.
 func ConfigKey(run rl.RunID) string { return RunPrefix(run) + "config.json" }
 
+// UpdatesPrefix is where all updates of a run lie.
+func UpdatesPrefix(run rl.RunID) string { return RunPrefix(run) + "updates/" }
+
 // UpdatePrefix is where one update's records lie.
 func UpdatePrefix(run rl.RunID, n rl.UpdateNumber) string {
 	return fmt.Sprintf("%supdates/%08d/", RunPrefix(run), n)

@@ -40,36 +40,35 @@ func FindJSON[T any](ctx context.Context, s *Store, key string) (rl.Ref, T, erro
 }
 
 // ChangeJSON replaces the record at key by what change makes of it, by compare-and-swap: change is called again when somebody
-// else was faster. A record that does not exist or is damaged is the zero value. Errors: change's own, else as PutJSON, and
+// else was faster. Where there is no record, or a damaged one, lost says what it was. Errors: theirs, else as PutJSON, and
 // Unavailable when others are faster again and again.
-func ChangeJSON[T any](ctx context.Context, s *Store, key string, change func(T) (T, error)) (T, error) {
+func ChangeJSON[T any](ctx context.Context, s *Store, key string, lost func(context.Context) (T, error), change func(T) (T, error)) (T, error) {
 	for range contended {
-		var now T
-		unmoved := onlyNew
 		body, etag, err := s.get(ctx, key)
+		var now T
+		if err == nil {
+			now, err = decode[T](key, body)
+		}
+		unmoved := ifMatch(etag)
 		switch rl.KindOf(err) {
-		case "":
-			unmoved = ifMatch(etag)
-			now, _ = decode[T](key, body)
-		case rl.Corrupt:
-			unmoved = ifMatch(etag)
 		case rl.NotFound:
-		default:
-			return now, err
+			unmoved = onlyNew
+			now, err = lost(ctx)
+		case rl.Corrupt:
+			now, err = lost(ctx)
 		}
-		next, err := change(now)
-		if err != nil {
-			return now, err
+		if err == nil {
+			now, err = change(now)
 		}
-		mine, err := encode(key, next)
-		if err != nil {
-			return now, err
+		var mine []byte
+		if err == nil {
+			mine, err = encode(key, now)
 		}
-		if bytes.Equal(mine, body) {
-			return next, nil
+		if err != nil || bytes.Equal(mine, body) {
+			return now, err
 		}
 		if err := s.put(ctx, RefOf(key, mine), mine, unmoved); rl.KindOf(err) != rl.Conflict {
-			return next, err
+			return now, err
 		}
 	}
 	var none T

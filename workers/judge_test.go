@@ -60,7 +60,7 @@ func (o *opinion) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	text, _ := json.Marshal(`{"scores":[` + strings.Join(entries, ",") + `]}`)
 	o.mu.Lock()
-	o.paid[key] = 1
+	o.paid[key]++
 	o.mu.Unlock()
 	fmt.Fprintf(w, `{"model":"m","choices":[{"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":100}}`, text)
 }
@@ -71,7 +71,10 @@ func (o *opinion) calls() (asked, paid int) {
 	for _, n := range o.asked {
 		asked += n
 	}
-	return asked, len(o.paid)
+	for _, n := range o.paid {
+		paid += n
+	}
+	return asked, paid
 }
 
 // judged is a small run whose reward is an opinion.

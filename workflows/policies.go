@@ -53,11 +53,12 @@ func episodes(ctx workflow.Context, episode time.Duration) workflow.Context {
 	})
 }
 
-// judging is for scoring a group in one call.
+// judging is for scoring a group. A judge's calls have their own deadline, and are recorded one by one; this one, outside the
+// client, leaves room for passes, asks and the wait for a place.
 func judging(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           JudgeQueue,
-		StartToCloseTimeout: 30 * time.Minute,
+		StartToCloseTimeout: 6 * time.Hour,
 		HeartbeatTimeout:    heartbeatTimeout,
 		RetryPolicy:         untilItWorks,
 		WaitForCancellation: true,

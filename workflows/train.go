@@ -105,7 +105,8 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 				return TrainOut{}, err
 			}
 			continue
-		case activities.KindOf(err) == rl.Exhausted:
+		case activities.KindOf(err) == rl.Exhausted, activities.KindOf(err) == rl.Refused && failedIn(err, "JudgeGroup"):
+			// A person can raise the limit or mend the judge's settings, and all that was played is kept.
 			t.want(ctx, Paused, Command{By: byItself, Why: wordsOf(err)})
 			continue
 		case err != nil:
@@ -127,6 +128,12 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 		}
 	}
 	return t.end(ctx, Done)
+}
+
+// failedIn reports whether the activity of a name has failed.
+func failedIn(err error, activity string) bool {
+	e, ok := errors.AsType[*temporal.ActivityError](err)
+	return ok && e.ActivityType().GetName() == activity
 }
 
 // wordsOf are a stage's own words about its failure.
@@ -178,8 +185,8 @@ func (t *train) restore(ctx workflow.Context) error {
 }
 
 // fallBack answers corrupt bytes: the run goes on from its newest whole checkpoint. The updates after that one are
-// walked again, which finds all that is recorded and whole, and makes anew, to the same bytes, what is not. A store that
-// damages again what was mended ends the run.
+// walked again, which finds all that is recorded and whole, and makes anew what is not: to the same bytes, unless settings were
+// changed since. A store that damages again what was mended ends the run.
 func (t *train) fallBack(ctx workflow.Context, cause error) error {
 	if t.Backs++; t.Backs > backsInARow {
 		return cause

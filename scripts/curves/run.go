@@ -78,7 +78,10 @@ func train(binary, data, file, setting, yaml string, seed int) error {
 		return err
 	}
 	log.Printf("%s, seed %d: %.3f -> %.3f in %.0f s", setting, seed, r.Before.success(), r.After.success(), r.Seconds)
-	return os.WriteFile(file, append(b, '\n'), 0o644)
+	if err := os.WriteFile(file+".part", append(b, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(file+".part", file)
 }
 
 // events runs `longhaul train` to its end.
