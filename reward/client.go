@@ -1,10 +1,12 @@
 package reward
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -40,7 +42,7 @@ func NewClient(c rl.RewardConfig, key string, transport http.RoundTripper) *Clie
 	}
 	cfg := openai.DefaultConfig(key)
 	cfg.BaseURL = c.URL
-	cfg.HTTPClient = keyed{j.server}
+	cfg.HTTPClient = doer{j.server}
 	j.api = openai.NewClientWithConfig(cfg)
 	return j
 }
@@ -61,17 +63,33 @@ func (j *Client) usd(prompt, reply int) float64 {
 
 type callKey struct{}
 
-// keyed sends the call's own key along, so that a server or a proxy that keeps answers by key does the work of a call once,
-// even when it is sent again because its answer was lost.
-type keyed struct{ endpoint.Server }
+// call is one call's part of the wire that go-openai does not carry: its own key, so that a server or a proxy that keeps answers
+// by key does the work of a call once, even when it is sent again because its answer was lost; and its temperature even when
+// that is 0. go-openai leaves 0 out, servers then take 1, and a number so small that it stands for 0 overflows in llama.cpp,
+// whose choice is no longer the most likely token.
+type call struct {
+	key         string
+	temperature float64
+}
 
-// Do sends r.
-func (k keyed) Do(r *http.Request) (*http.Response, error) {
-	if key, ok := r.Context().Value(callKey{}).(string); ok {
-		r.Header.Set("Idempotency-Key", key)
-		r.GetBody = nil // else net/http sends a request with that header again by itself when a connection breaks
+// doer is go-openai's HTTP client.
+type doer struct{ endpoint.Server }
+
+// Do sends r, with what its call adds.
+func (d doer) Do(r *http.Request) (*http.Response, error) {
+	c, ok := r.Context().Value(callKey{}).(call)
+	if !ok {
+		return d.Server.Do(r)
 	}
-	return k.Server.Do(r)
+	b, err := endpoint.ReadAll(r.Body, r.ContentLength)
+	if err != nil {
+		return nil, err
+	}
+	b = append(fmt.Appendf(nil, `{"temperature":%v,`, c.temperature), b[1:]...)
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
+	r.GetBody = nil // else net/http sends a request with the next header again by itself when a connection breaks
+	r.Header.Set("Idempotency-Key", c.key)
+	return d.Server.Do(r)
 }
 
 // Acquire takes one of the reward.concurrency places of calls under way, and waits for it. The error is the context's.
@@ -86,18 +104,18 @@ func (j *Client) Acquire(ctx context.Context) (release func(), err error) {
 
 // Ask asks once, for reward.timeout at most; key names the call (see Idempotency-Key). The caller has acquired a place.
 func (j *Client) Ask(ctx context.Context, key string, q Question) (Reply, error) {
-	call := context.WithValue(ctx, callKey{}, key)
+	ctx = context.WithValue(ctx, callKey{}, call{key, q.Temperature})
 	if j.timeout > 0 {
 		var cancel context.CancelFunc
-		call, cancel = context.WithTimeout(call, j.timeout)
+		ctx, cancel = context.WithTimeout(ctx, j.timeout)
 		defer cancel()
 	}
 	plain := j.plain.Load()
-	r, err := j.api.CreateChatCompletion(call, request(q, plain))
+	r, err := j.api.CreateChatCompletion(ctx, request(q, plain))
 	if err != nil && !plain && refusesSchema(err) {
 		j.plain.Store(true)
-		call = context.WithValue(call, callKey{}, key+"-plain") // a key stands for one body
-		r, err = j.api.CreateChatCompletion(call, request(q, true))
+		ctx = context.WithValue(ctx, callKey{}, call{key + "-plain", q.Temperature}) // a key stands for one body
+		r, err = j.api.CreateChatCompletion(ctx, request(q, true))
 	}
 	if err == nil && len(r.Choices) == 0 {
 		err = j.server.Nonsense(errors.New("it has no choices"))
@@ -141,10 +159,7 @@ func refusesSchema(err error) bool {
 
 func request(q Question, plain bool) openai.ChatCompletionRequest {
 	seed := int(q.Seed)
-	r := openai.ChatCompletionRequest{Model: q.Model, MaxCompletionTokens: q.MaxTokens, Temperature: float32(q.Temperature), Seed: &seed}
-	if q.Temperature == 0 {
-		r.Temperature = math.SmallestNonzeroFloat32 // go-openai leaves 0 out, and servers then take 1
-	}
+	r := openai.ChatCompletionRequest{Model: q.Model, MaxCompletionTokens: q.MaxTokens, Seed: &seed}
 	for _, m := range q.Messages {
 		r.Messages = append(r.Messages, openai.ChatCompletionMessage{Role: string(m.Role), Content: m.Content})
 	}

@@ -53,7 +53,7 @@ func TestAsk(t *testing.T) {
 		t.Errorf("%s, %s, %s", path, key, authorization)
 	}
 	for name, want := range map[string]string{
-		"model": `"m"`, "seed": `7`, "max_completion_tokens": `100`, "temperature": `1e-45`,
+		"model": `"m"`, "seed": `7`, "max_completion_tokens": `100`, "temperature": `0`,
 		"messages":        `[{"role":"system","content":"compare"},{"role":"user","content":"these"}]`,
 		"response_format": `{"type":"json_schema","json_schema":{"name":"scores","schema":{"additionalProperties":false,"properties":{"scores":{"items":{"additionalProperties":false,"properties":{"id":{"enum":["B2","C3"],"type":"string"},"reason":{"type":"string"},"score":{"type":"number"}},"required":["id","reason","score"],"type":"object"},"type":"array"}},"required":["scores"],"type":"object"},"strict":true}}`,
 	} {
@@ -64,6 +64,36 @@ func TestAsk(t *testing.T) {
 	// 12 characters are 6 tokens at most: 6 x 2 and 100 x 8 USD a million
 	if got := j.Most(question); got != .000812 {
 		t.Errorf("at most %v", got)
+	}
+}
+
+// The temperature is on the wire once and as it is, 0 too, whichever way the judge is asked.
+func TestTemperature(t *testing.T) {
+	for temperature, want := range map[float64]string{0: "0", .7: "0.7", 1: "1"} {
+		var bodies []string
+		j, _ := askingOf(t, func(w http.ResponseWriter, r *http.Request) {
+			b, _ := io.ReadAll(r.Body)
+			bodies = append(bodies, string(b))
+			if len(bodies) == 1 {
+				w.WriteHeader(400)
+				io.WriteString(w, `{"error":{"message":"response_format is not supported"}}`)
+				return
+			}
+			io.WriteString(w, answered)
+		}, nil)
+		q := question
+		q.Temperature = temperature
+		if _, err := j.Ask(t.Context(), "k", q); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range bodies {
+			if !json.Valid([]byte(b)) || strings.Count(b, `"temperature":`) != 1 || !strings.Contains(b, `"temperature":`+want+`,`) {
+				t.Errorf("%v: %s", temperature, b)
+			}
+		}
+		if len(bodies) != 2 {
+			t.Errorf("%d calls", len(bodies))
+		}
 	}
 }
 
