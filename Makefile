@@ -64,6 +64,8 @@ results: build ## trains the demo on ten fresh seeds (SEEDS=101-110), and every 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	@scripts/fuzz.sh $(FUZZTIME)
 
+PIN := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header requirements.in -o requirements.txt
 .PHONY: requirements
-requirements: ## pins what the trainer needs, and what .ci/run installs for the tests that need Python (needs uv)
-	@for d in trainer .ci; do (cd $$d && uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header requirements.in -o requirements.txt) || exit 1; done
+requirements: ## pins what the trainer, the tests and scripts/real_judge.sh need of Python (needs uv)
+	@for d in trainer .ci; do (cd $$d && $(PIN)) || exit 1; done
+	@cd scripts/real_judge && $(PIN) --no-deps
