@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -188,52 +187,54 @@ func TestAServerWithoutSchemas(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
-	if got := strings.Join(with, " "); got != "schema plain plain" || strings.Join(keys, " ") != "a a b" {
+	if got := strings.Join(with, " "); got != "schema plain plain" || strings.Join(keys, " ") != "a a-plain b" {
 		t.Errorf("%s, %s", got, keys)
 	}
 }
 
+// There are as many places as calls may be under way; who waits for one stops waiting with its context.
 func TestConcurrencyIsBounded(t *testing.T) {
-	var now, most atomic.Int32
-	j, _ := askingOf(t, func(w http.ResponseWriter, _ *http.Request) {
-		n := now.Add(1)
-		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+	j, _ := askingOf(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, answered) }, func(c *rl.RewardConfig) { c.Concurrency = 3 })
+	var taken []func()
+	for range 3 {
+		release, err := j.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Millisecond)
-		now.Add(-1)
-		io.WriteString(w, answered)
-	}, func(c *rl.RewardConfig) { c.Concurrency = 3 })
-	var all sync.WaitGroup
-	for range 12 {
-		all.Go(func() {
-			if _, err := j.Ask(t.Context(), "k", question); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	if most.Load() != 3 {
-		t.Errorf("%d calls at once", most.Load())
-	}
-}
-
-// A call that waits for its place ends with its context.
-func TestWaitingEnds(t *testing.T) {
-	release := make(chan bool)
-	j, _ := askingOf(t, func(w http.ResponseWriter, _ *http.Request) { <-release; io.WriteString(w, answered) }, func(c *rl.RewardConfig) { c.Concurrency = 1 })
-	first := make(chan error)
-	go func() { _, err := j.Ask(t.Context(), "k", question); first <- err }()
-	for len(j.slots) == 0 {
-		time.Sleep(time.Millisecond)
+		taken = append(taken, release)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := j.Ask(ctx, "k", question); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := j.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a fourth place: %v", err)
+	}
+	taken[0]()
+	taken[0]() // once
+	if _, err := j.Acquire(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := j.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a place that was given back twice counts twice: %v", err)
+	}
+}
+
+// A connection that breaks before an answer came is told of: the call is not sent again by the transport.
+func TestNobodySendsACallAgain(t *testing.T) {
+	var got atomic.Int32
+	j, _ := askingOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if got.Add(1) == 2 {
+			panic(http.ErrAbortHandler)
+		}
+		io.WriteString(w, answered)
+	}, nil)
+	if _, err := j.Ask(t.Context(), "a", question); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Ask(t.Context(), "b", question); rl.KindOf(err) != rl.Unavailable || errors.Is(err, endpoint.ErrUnserved) {
 		t.Errorf("%v", err)
 	}
-	close(release)
-	if err := <-first; err != nil {
-		t.Error(err)
+	if n := got.Load(); n != 2 {
+		t.Errorf("%d calls came for 2 questions", n)
 	}
 }
 
