@@ -34,9 +34,16 @@ type opinion struct {
 var attemptPattern = regexp.MustCompile(`(?s)\[(\S+) [0-9a-f]{11} begins\]\n(.*?)\[\S+ [0-9a-f]{11} ends\]`)
 
 func (o *opinion) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var q struct{ Messages []struct{ Content string } }
+	var q struct {
+		Model    string
+		Messages []struct{ Content string }
+	}
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil || len(q.Messages) < 2 {
 		http.Error(w, "no question", http.StatusBadRequest)
+		return
+	}
+	if q.Model != "m" {
+		http.Error(w, `{"error":{"message":"no such model","code":"model_not_found"}}`, http.StatusNotFound)
 		return
 	}
 	key := r.Header.Get("Idempotency-Key")
@@ -225,6 +232,39 @@ func TestBudgetPausesTheRun(t *testing.T) {
 	}
 	if again := l.run(t, now); again.Checkpoint != out.Checkpoint { // and with one that has the change
 		t.Errorf("%+v, want %+v", again, out)
+	}
+}
+
+// A judge that refuses pauses the run with its own words; with its settings mended the run goes on, and nothing was lost.
+func TestARefusingJudgePausesTheRun(t *testing.T) {
+	o, cfg := judged(t, faults.Of())
+	l := open(t, t.TempDir(), 2)
+	wrong := cfg
+	wrong.Reward.Model = "mm"
+	run, err := workers.Launch(t.Context(), l.client, l.store, l.uri, wrong)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if waits := l.awaitPause(t, cfg.Name); !strings.Contains(waits.Why, "no such model") {
+		t.Fatalf("%+v", waits)
+	}
+	from, _, err := l.store.Config(t.Context(), cfg.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := workers.Set(t.Context(), l.client, l.store, cfg, from, workflows.Command{By: "tester", Why: "a slip"}, "reward.model: mm -> m"); err != nil {
+		t.Fatal(err)
+	}
+	l.steer(t, cfg.Name, workflows.Resume, "")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var out workflows.TrainOut
+	if err := run.Get(ctx, &out); err != nil || out.State != workflows.Done {
+		t.Fatalf("%+v %v", out, err)
+	}
+	_, spend, err := store.FindJSON[rl.Spend](t.Context(), l.store, store.SpendKey(cfg.Name))
+	if _, paid := o.calls(); err != nil || spend.Calls != paid || spend.Uncertain > 0 || len(spend.Open) > 0 {
+		t.Errorf("%+v %v, paid %d", spend, err, paid)
 	}
 }
 
