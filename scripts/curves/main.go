@@ -60,6 +60,7 @@ func main() {
 	work := flag.String("work", ".longhaul/curves", "where the runs are made")
 	jobs := flag.Int("jobs", 2, "runs at once, a thread each")
 	listen := flag.String("judge", "127.0.0.1:8077", "where the simulated judge listens: its address is part of a run's configuration")
+	only := flag.Int("seed", 0, "make the runs of this seed alone; 0: of all")
 	draw := flag.Bool("draw", false, "make the table and the picture alone")
 	flag.Parse()
 	s, ok := sets[*name]
@@ -67,11 +68,15 @@ func main() {
 		log.Fatalf("there is no set %q", *name)
 	}
 	dir := filepath.Join("docs/results", *name)
+	asked := s
+	if *only != 0 {
+		asked.seeds = []int{*only}
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		log.Fatal(err)
 	}
 	if !*draw {
-		if err := s.make(*binary, filepath.Join(*work, *name), dir, *listen, *jobs); err != nil {
+		if err := asked.make(*binary, filepath.Join(*work, *name), dir, *listen, *jobs); err != nil {
 			log.Fatal(err)
 		}
 	}
