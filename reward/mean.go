@@ -38,27 +38,43 @@ func (p *panel) fill(out *rl.Scores, passes [][]verdict) {
 	}
 }
 
-// flat says that the attempts differ no more than the passes do, by a one-way analysis of variance with attempts as groups and
-// passes as repetitions: with b = P sum (mean_k - mean)^2 / (n-1) between and w = sum (s_pk - mean_k)^2 / (n (P-1)) within,
-// b = w is what chance alone gives, and the group is flat when b <= dead_band^2 w.
+// flat says that the attempts differ no more than the passes do, by a two-way analysis of variance (Fisher, Statistical Methods
+// for Research Workers, 1925) without replication, with attempts and passes as factors. Of n attempts in P passes, with mean_k
+// that of an attempt and mean_p that of a pass:
+//
+//	b = P sum (mean_k - mean)^2 / (n-1)                              between attempts
+//	w = sum (s_pk - mean_k - mean_p + mean)^2 / ((n-1) (P-1))        within, what is left once each pass's mean is taken off
+//
+// b = w is what chance alone gives, and the group is flat when b <= dead_band^2 w. A pass that is kinder to all is not noise: its
+// gaps are the same.
 func (p *panel) flat(passes [][]verdict, means []float64) string {
 	count, n := float64(len(passes)), float64(len(means))
 	if len(passes) < 2 || p.config.DeadBand == 0 {
 		return ""
 	}
 	between, within, all := 0.0, 0.0, mean(means)
-	for k, m := range means {
+	for _, m := range means {
 		between += float64((m - all) * (m - all))
-		for _, v := range passes {
-			within += float64((v[k].score - m) * (v[k].score - m))
+	}
+	for _, v := range passes {
+		kind := -all // how much kinder the pass is than all together
+		for k := range means {
+			kind += v[k].score / n
+		}
+		for k, m := range means {
+			d := v[k].score - m - kind
+			within += float64(d * d)
 		}
 	}
-	between, within = count*between/(n-1), within/(n*(count-1))
-	if within == 0 || between > float64(p.config.DeadBand*p.config.DeadBand)*within {
+	between, within = count*between/(n-1), within/((n-1)*(count-1))
+	if within < agreed || between > float64(p.config.DeadBand*p.config.DeadBand)*within {
 		return ""
 	}
 	return fmt.Sprintf("the attempts differ by %.3f, the passes by %.3f (standard deviations of a score): no more than chance allows for", math.Sqrt(between), math.Sqrt(within))
 }
+
+// agreed is below what passes that agree differ by: nothing but rounding. A variance.
+const agreed = 1e-18
 
 func mean(v []float64) (m float64) {
 	for _, x := range v {
