@@ -2,6 +2,7 @@ package activities
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -20,11 +21,11 @@ func Losses() []string {
 }
 
 // pairsOf makes preference pairs of a batch: in each group the best member with the worst, the second best with the second
-// worst and so on, as long as they differ, in the order of the batch. Members of more than one row have no one answer that could be preferred,
+// worst and so on, as long as they differ by more than rounding, in the order of the batch. Members of more than one row have no one answer that could be preferred,
 // and are left out. rows[i] is samples[i].
 func pairsOf(samples []rl.Sample, rows []*nn.Example) (pairs []nn.Pair) {
 	type member struct {
-		advantage float32
+		advantage float64
 		row       *nn.Example
 	}
 	count := map[rl.EpisodeID]int{}
@@ -45,21 +46,29 @@ func pairsOf(samples []rl.Sample, rows []*nn.Example) (pairs []nn.Pair) {
 	for _, task := range order {
 		g := groups[task]
 		slices.SortStableFunc(g, func(a, b member) int { return cmp.Compare(b.advantage, a.advantage) })
-		for i, j := 0, len(g)-1; i < j && g[i].advantage > g[j].advantage; i, j = i+1, j-1 {
+		for i, j := 0, len(g)-1; i < j && better(g[i].advantage, g[j].advantage); i, j = i+1, j-1 {
 			pairs = append(pairs, nn.Pair{Chosen: g[i].row, Rejected: g[j].row})
 		}
 	}
 	return pairs
 }
 
+// rounding is how far means of equal advantages, which are float32, may lie apart, relative to their size where that is above 1.
+const rounding = 1e-6
+
+// better reports whether one advantage is above another by more than rounding.
+func better(one, other float64) bool {
+	return one-other > rounding*max(1, math.Abs(one), math.Abs(other))
+}
+
 // meanAdvantage is the mean over a row's trained tokens.
-func meanAdvantage(s rl.Sample) (mean float32) {
-	n := 0
+func meanAdvantage(s rl.Sample) float64 {
+	sum, n := 0.0, 0
 	for i, trained := range s.LossMask {
 		if trained {
-			mean += s.Advantages[i]
+			sum += float64(s.Advantages[i])
 			n++
 		}
 	}
-	return mean / float32(max(n, 1))
+	return sum / float64(max(n, 1))
 }

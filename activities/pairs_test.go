@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -8,7 +9,7 @@ import (
 )
 
 // The best of a group is paired with its worst, the second best with the second worst; equals, groups of one and members of
-// several rows make no pair.
+// several rows make no pair, whatever their lengths.
 func TestPairsOf(t *testing.T) {
 	sample := func(task rl.TaskID, member int, advantages ...float32) rl.Sample {
 		s := rl.Sample{Episode: rl.EpisodeID{Run: "r", Update: 1, Task: task, Member: member}, LossMask: []bool{false}, Advantages: []float32{0}}
@@ -22,6 +23,7 @@ func TestPairsOf(t *testing.T) {
 		sample("b", 0, 1), sample("b", 1, 1),
 		sample("c", 0, 1),
 		sample("d", 0, 1), sample("d", 0, 1), sample("d", 1, -1), sample("d", 2, .5),
+		sample("e", 0, slices.Repeat([]float32{.7}, 23)...), sample("e", 1, slices.Repeat([]float32{.7}, 37)...), sample("e", 2, slices.Repeat([]float32{.7}, 41)...),
 	}
 	rows := make([]*nn.Example, len(samples))
 	at := map[*nn.Example]int{}
