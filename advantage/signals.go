@@ -18,7 +18,8 @@ func signals(groups []rl.Group, scores []rl.Scores, ledger rl.Ledger, batch rl.B
 		if len(values) < 2 {
 			continue
 		}
-		if spread := slices.Max(values) - slices.Min(values); scores[i].Flat != "" || scores[i].Reward == "judge" && spread <= rl.JudgedSpread {
+		spread := slices.Max(values) - slices.Min(values)
+		if asked := scores[i].Spent.Calls > 0; asked && (scores[i].Flat != "" || scores[i].Reward == "judge" && spread <= rl.JudgedSpread) {
 			judged++
 		}
 		switch how := rl.AlikeIn(values[0]); {

@@ -50,7 +50,8 @@ func TestSignals(t *testing.T) {
 	scores[0].Scores[0].Metrics = map[string]float64{"reward_exact": 1, "reward_format": .5, "turns": 9}
 	scores[0].Scores[1].Metrics = map[string]float64{"reward_exact": 0, "reward_format": math.NaN()}
 	scores[1].Scores[2].Metrics = map[string]float64{"reward_exact": .5}
-	scores[3].Reward = "judge"
+	scores[1].Reward = "judge" // but it was not asked: all read alike
+	scores[3].Reward, scores[3].Spent.Calls = "judge", 2
 	groups[3].Trajectories[0].Stop = rl.MaxTurns
 	groups[2].Trajectories[3], groups[2].Failed[3] = nil, "failed_environment: gone"
 	groups[1].Trajectories[3] = trajectory("train-b", 3, update-4)
@@ -84,7 +85,7 @@ func TestSignals(t *testing.T) {
 // A judge that says itself that its scores say nothing is believed, whatever they are.
 func TestSignalsOfAFlatJudgement(t *testing.T) {
 	g, s := group("train-1", 1, 0, 0, 1)
-	s.Flat = "the passes differ by as much"
+	s.Flat, s.Spent.Calls = "the passes differ by as much", 2
 	if _, ledger, _ := assemble(t, g, s, config()); ledger.Signals.JudgedAlike != 1 {
 		t.Errorf("%+v", ledger.Signals)
 	}

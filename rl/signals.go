@@ -13,7 +13,7 @@ type Signals struct {
 
 	AlikeSolved float64 `json:"alike_solved"` // share of groups whose members all have full reward
 	AlikeFailed float64 `json:"alike_failed"` // share of groups whose members all have no reward, or less, and the same
-	JudgedAlike float64 `json:"judged_alike"` // share of groups that a judge gave, as far as it scored them, the same within JudgedSpread
+	JudgedAlike float64 `json:"judged_alike"` // share of groups that a judge was asked about and gave, as far as it scored them, the same within JudgedSpread
 
 	Turns     float64 `json:"turns_mean"`         // of a trajectory
 	Tokens    float64 `json:"tokens_mean"`        // sampled, of a trajectory
