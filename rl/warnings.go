@@ -84,8 +84,12 @@ var conditions = []condition{
 			100*s.u.Metrics["clip_fraction"], s.sides(), s.u.LearningRate, s.cfg.Update.Minibatches)
 	}},
 	{"engine_mismatch", .01, .005, metric("mismatch_kl"), func(s seen) string {
-		return fmt.Sprintf("the sampler's and the trainer's log-probabilities of the same tokens differ by %.4f nats a token (KL): their precision, kernels or templates differ; give both the same, and correct for the rest (loss)",
-			s.u.Metrics["mismatch_kl"])
+		lag := ""
+		if n := s.cfg.Group.MaxStaleness; n > 0 {
+			lag = fmt.Sprintf(", or many rows are of older versions (group.max_staleness, now %d)", n)
+		}
+		return fmt.Sprintf("the sampler's and the trainer's log-probabilities of the same tokens differ by %.4f nats a token (KL): their precision, kernels or templates differ%s; give both the same, and correct for the rest (loss.mismatch_cap)",
+			s.u.Metrics["mismatch_kl"], lag)
 	}},
 	{"rollouts_lost", .2, .1, signal(func(s seen) float64 { return s.Lost }), func(s seen) string {
 		return fmt.Sprintf("%.0f %% of the rollouts failed or have no score: `longhaul ledger %s --update %d` says why; mend it, or give them more time (env.turn_timeout, now %s)",
@@ -105,10 +109,10 @@ func (s seen) spike() (float64, bool) {
 	return kl / s.before.UsualKL.Value, true
 }
 
-// cut is the share of the minibatches that kl_stop skipped.
+// cut is the share of the minibatches that kl_stop skipped. It never does where pairs are learnt from, which may be few.
 func (s seen) cut() (float64, bool) {
 	done, ok := s.metric("minibatches")
-	if !ok || s.minibatches() == 0 || s.cfg.Update.KLStop == 0 {
+	if _, pairs := s.u.Metrics["pairs"]; pairs || !ok || s.minibatches() == 0 || s.cfg.Update.KLStop == 0 {
 		return 0, false
 	}
 	return 1 - done/float64(s.minibatches()), true
@@ -138,8 +142,8 @@ func (s seen) truncations() (float64, bool) {
 
 // sides says on which side tokens are clipped, where that is known.
 func (s seen) sides() string {
-	low, ok := s.metric("clip_fraction_low")
-	high, both := s.metric("clip_fraction_high")
+	low, ok := s.metric("clip_low_fraction")
+	high, both := s.metric("clip_high_fraction")
 	if !ok || !both {
 		return ""
 	}

@@ -95,6 +95,30 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// What a warning's numbers are about is said with them, as far as the update and the configuration tell.
+func TestWordsOfWarnings(t *testing.T) {
+	u := healthy()
+	u.Update = 1
+	u.Metrics["clip_fraction"], u.Metrics["clip_low_fraction"], u.Metrics["clip_high_fraction"], u.Metrics["mismatch_kl"] = .4, .1, .3, .02
+	cfg := watchedConfig()
+	cfg.Group.MaxStaleness = 2
+	_, events := Watch{}.After(u, cfg)
+	if len(events) != 2 || !strings.HasPrefix(events[0].Text, "40 % of the tokens are clipped (10 % below, 30 % above):") ||
+		!strings.Contains(events[1].Text, "templates differ, or many rows are of older versions (group.max_staleness, now 2); give both") {
+		t.Errorf("%+v", events)
+	}
+}
+
+// Of few pairs there are few steps: kl_stop has cut off nothing.
+func TestFewPairsAreNotCutOff(t *testing.T) {
+	u := healthy()
+	u.Update = 1
+	u.Metrics["minibatches"], u.Metrics["pairs"] = 2, 2
+	if _, events := (Watch{}).After(u, watchedConfig()); len(events) > 0 {
+		t.Errorf("%+v", events)
+	}
+}
+
 // What an update does not tell neither begins nor ends a warning; one that trained on nothing tells nothing of the policy.
 func TestWarningsOfSilence(t *testing.T) {
 	begun, last := follow(8, func(i int, u *UpdateSummary) {
