@@ -10,7 +10,7 @@ import (
 // Tolerance is how far values may lie apart (largest minus smallest, relative to the largest magnitude where that is
 // above 1) and still count as alike. Rounding in a scorer is no signal: without the tolerance, scores of .1 and
 // .1+5e-13 would be normalised to advantages near 1.
-const Tolerance = 1e-9
+const Tolerance = rl.AlikeWithin
 
 func alike(values []float64) bool {
 	if len(values) <= 1 {
