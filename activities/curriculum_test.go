@@ -31,7 +31,9 @@ func graded(tasks []rl.Task, teaches func(rl.Task) bool) rl.Ledger {
 	for _, t := range tasks {
 		for m := range 2 {
 			s := rl.Slot{Task: t.ID, Member: m, Score: float64(t.Index % 2)}
-			if !teaches(t) {
+			if teaches(t) {
+				s.Score = float64(m)
+			} else {
 				s.LeftOut = rl.ZeroVariance
 			}
 			l.Slots = append(l.Slots, s)

@@ -11,6 +11,7 @@ import (
 	"github.com/longhaul-rl/longhaul/activities"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
+	"github.com/longhaul-rl/longhaul/workflows"
 )
 
 func (a *app) rescoreCommand() *cobra.Command {
@@ -73,6 +74,15 @@ func (a *app) rescorer(ctx context.Context, c *conn, run rl.RunID, by otherRewar
 	}
 	r := &rescorer{app: a, conn: c, config: cfg, stage: activities.Stage{Run: run, Store: c.URI, Config: ref}}
 	r.acts = &activities.Activities{OpenStore: c.OpenStore, Getenv: a.getenv, Log: a.log}
+	if by.limits() { // which would let this command pass the one that the run holds to
+		state, err := liveState(ctx, c, run, "")
+		if err != nil {
+			return nil, err
+		}
+		if state == string(workflows.Running) || state == string(workflows.Paused) {
+			return nil, rl.Errorf(rl.Conflict, "run "+string(run), "it is %s, and its limits are everybody's: `longhaul set %s reward.max_usd=N --why TEXT` changes them", state, run)
+		}
+	}
 	r.by, err = by.of(cfg)
 	if key := r.by.APIKeyEnv; err == nil && key != "" && a.getenv(key) == "" {
 		err = rl.Errorf(rl.Invalid, "reward.api_key_env", "the environment variable %s is not set here", key)

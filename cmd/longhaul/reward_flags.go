@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,41 +37,32 @@ func (o otherReward) with(file string) otherReward {
 
 // of is a run's reward with the changes. What a judge needs and neither says has its default. Errors: Invalid.
 func (o otherReward) of(cfg rl.Config) (r rl.RewardConfig, err error) {
-	judged := cfg.Reward.Judges()
-	for _, p := range o.pairs(judged) {
-		key, value, ok := strings.Cut(p, "=")
-		if !ok || !strings.HasPrefix(key, "reward.") {
+	given := o.pairs(cfg.Reward.Judges())
+	for _, p := range given {
+		if key, _, ok := strings.Cut(p, "="); !ok || !strings.HasPrefix(key, "reward.") {
 			return r, usagef("--set %q is not of the form reward.KEY=VALUE, such as reward.usd_in=0.4", p)
 		}
-		if key == "reward.rubric" {
-			if value, err = fromFile(value, "."); err != nil {
-				return r, err
-			}
-		}
-		if cfg, _, err = config.Change(cfg, key, value, registered()); err != nil {
-			return r, err
-		}
 	}
-	switch {
-	case !cfg.Reward.Judges(): // its settings make no sense then
-		w := cfg.Reward
-		cfg.Reward = rl.RewardConfig{Use: w.Use, Gate: w.Gate, Add: w.Add, OverlongMax: w.OverlongMax, OverlongBuffer: w.OverlongBuffer, DeadBand: w.DeadBand}
-	case o.passes == 1: // there is nothing to measure its noise by
-		cfg.Reward.DeadBand = 0
+	pairs, err := parsePairs(given)
+	if err != nil {
+		return r, err
+	}
+	if cfg, _, err = config.Change(cfg, pairs, registered()); err != nil {
+		return r, err
 	}
 	usual, err := config.Default(cfg.Env.Use)
 	if err != nil {
 		return r, err
 	}
 	usual.Reward = cfg.Reward // whether the rest of the run suits it matters in training alone
-	usual, err = config.Parse("", config.Commented(usual), registered())
-	if ps, ok := errors.AsType[config.Problems](err); ok { // the text is not there to be looked at
-		for i := range ps {
-			ps[i].Line = 0
-		}
-		err = rl.Errorf(rl.Invalid, "reward", "%w", ps)
-	}
-	return usual.Reward, err
+	return cfg.Reward, config.Check(usual, registered())
+}
+
+// limits reports whether o says how much a judge may cost.
+func (o otherReward) limits() bool {
+	return slices.ContainsFunc(o.set, func(p string) bool {
+		return strings.HasPrefix(p, "reward.max_usd=") || strings.HasPrefix(p, "reward.max_calls=")
+	})
 }
 
 // pairs are the changes as KEY=VALUE, in the order in which they count. A run that no judge scores is given one where the flags

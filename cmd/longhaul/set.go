@@ -20,7 +20,8 @@ func (a *app) setCommand() *cobra.Command {
 		Use: "set RUN KEY=VALUE ... --why TEXT", Short: "Change a run's settings while it goes on", GroupID: groupStart, Args: cobra.MinimumNArgs(2),
 		Long: "set changes keys of run.yaml in a run: learning rate, budget, judge, guard and others; `longhaul schema` lists the keys, and what\n" +
 			"makes a run what it is cannot be changed. A change takes effect before the run's next update, in a paused run at once.\n" +
-			"Who changed what, and why, is kept with the run.\n\n" +
+			"Keys that have the default that goes with the others, such as the clip range of a loss, change with them.\n" +
+			"Who changed what, and why, is kept with the run; `longhaul show RUN` tells.\n\n" +
 			"  longhaul set orders-1 reward.max_usd=30 --why \"worth it\"\n" +
 			"  longhaul set orders-1 reward.rubric=@rubric.md --why \"the old one paid for politeness\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,7 +43,7 @@ func (a *app) setCommand() *cobra.Command {
 // wasSet is what `set --json` prints.
 type wasSet struct {
 	Run rl.RunID `json:"run"`
-	Set []string `json:"set"` // "reward.max_usd: 20 -> 30"
+	Set []string `json:"set"` // "reward.max_usd: 20 -> 30"; what follows from what was asked for too
 	workflows.Standing
 }
 
@@ -54,36 +55,73 @@ func (a *app) set(ctx context.Context, h *host, run rl.RunID, pairs []string, wh
 	if err != nil {
 		return err
 	}
-	var changes []string
-	for _, p := range pairs {
-		key, value, ok := strings.Cut(p, "=")
-		if !ok {
-			return usagef("%q is not of the form KEY=VALUE, such as update.learning_rate=1e-4", p)
-		}
-		if key == "reward.rubric" {
-			if value, err = fromFile(value, "."); err != nil {
-				return err
-			}
-		}
-		next, was, err := config.Change(cfg, key, value, registered())
-		if err != nil {
-			return err
-		}
-		cfg = next
-		changes = append(changes, key+": "+inBrief(was)+" -> "+inBrief(value))
+	given, err := parsePairs(pairs)
+	if err != nil {
+		return err
+	}
+	cfg, what, err := config.Change(cfg, given, registered())
+	if err != nil {
+		return err
 	}
 	if err := config.Check(cfg, registered()); err != nil {
 		return err
 	}
-	at, err := workers.Set(ctx, h.Temporal, h.Store, cfg, from, workflows.Command{By: me(), Why: why}, strings.Join(changes, ", "))
+	at, err := workers.Set(ctx, h.Temporal, h.Store, cfg, from, workflows.Command{By: me(), Why: why}, changedInWords(what))
 	if err != nil {
 		return err
 	}
 	if a.out.json {
-		return a.out.object(wasSet{run, changes, at})
+		return a.out.object(wasSet{run, changeLines(what), at})
 	}
-	a.out.print("run %s, %s %s: %s\n", run, at.State, at.At, strings.Join(changes, ", "))
+	a.out.print("run %s, %s %s: %s\n", run, at.State, at.At, changedInWords(what))
 	return nil
+}
+
+// parsePairs reads KEY=VALUE, and the file that reward.rubric=@FILE names.
+func parsePairs(given []string) (pairs []config.Pair, err error) {
+	for _, p := range given {
+		key, value, ok := strings.Cut(p, "=")
+		if !ok {
+			return nil, usagef("%q is not of the form KEY=VALUE, such as update.learning_rate=1e-4", p)
+		}
+		if key == "reward.rubric" {
+			if value, err = fromFile(value, "."); err != nil {
+				return nil, err
+			}
+		}
+		pairs = append(pairs, config.Pair{Key: key, Value: value})
+	}
+	return pairs, nil
+}
+
+// changedInWords is a change in one line: "reward.max_usd: 20 -> 30", and what follows from it. It is part of history, and so brief.
+func changedInWords(what []config.Changed) string {
+	var asked, followed, gone []string
+	for i, line := range changeLines(what) {
+		switch c := what[i]; {
+		case !c.Followed:
+			asked = append(asked, line)
+		case c.Is == "":
+			gone = append(gone, c.Key)
+		default:
+			followed = append(followed, line)
+		}
+	}
+	words := strings.Join(asked, ", ")
+	if len(followed) > 0 {
+		words += "; with it " + strings.Join(followed, ", ")
+	}
+	if len(gone) > 0 {
+		words += "; no longer set: " + strings.Join(gone, ", ")
+	}
+	return words
+}
+
+func changeLines(what []config.Changed) (lines []string) {
+	for _, c := range what {
+		lines = append(lines, c.Key+": "+inBrief(c.Was)+" -> "+inBrief(c.Is))
+	}
+	return lines
 }
 
 // inBrief is a value in one short line.
