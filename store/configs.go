@@ -29,6 +29,7 @@ func (s *Store) Changes(ctx context.Context, run rl.RunID) (all []rl.Change, err
 	if err != nil {
 		return nil, err
 	}
+	all = make([]rl.Change, 0, len(names))
 	for _, name := range names {
 		_, c, err := FindJSON[rl.Change](ctx, s, ChangePrefix(run)+name)
 		if err != nil {

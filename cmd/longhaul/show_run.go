@@ -21,7 +21,8 @@ type viewer struct {
 // shownRun is `show RUN --json`.
 type shownRun struct {
 	Run         rl.RunID           `json:"run"`
-	Config      rl.Config          `json:"config"`
+	Config      rl.Config          `json:"config"`  // as it stands
+	Changes     []rl.Change        `json:"changes"` // of it, by people, oldest first
 	Updates     []rl.UpdateSummary `json:"updates"`
 	Evaluations []rl.Evaluation    `json:"evaluations"`
 	Latest      *rl.Ref            `json:"latest"` // manifests
@@ -46,6 +47,7 @@ func (v viewer) run(ctx context.Context, id rl.RunID) error {
 		{"latest", manifest(s.Latest)},
 		{"best", manifest(s.Best)},
 	})
+	v.changes(s.Changes)
 	v.evaluations(s.Evaluations)
 	if len(s.Updates) == 0 {
 		v.out.print("\nNo update is done yet.\n")
@@ -59,6 +61,18 @@ func (v viewer) run(ctx context.Context, id rl.RunID) error {
 	v.out.print("\n")
 	v.out.rows(rows)
 	return nil
+}
+
+func (v viewer) changes(all []rl.Change) {
+	if len(all) == 0 {
+		return
+	}
+	rows := [][]string{{"CHANGED", "FROM UPDATE", "BY", "WHAT", "WHY"}}
+	for _, c := range all {
+		rows = append(rows, []string{c.Time.Local().Format("2006-01-02 15:04:05"), fmt.Sprint(c.Update), c.By, c.Text, inBrief(c.Why)})
+	}
+	v.out.print("\n")
+	v.out.rows(rows)
 }
 
 func (v viewer) evaluations(all []rl.Evaluation) {
@@ -137,6 +151,9 @@ func (v viewer) readRun(ctx context.Context, id rl.RunID) (s shownRun, err error
 	s = shownRun{Run: id, Updates: []rl.UpdateSummary{}, Evaluations: []rl.Evaluation{}}
 	if _, s.Config, err = v.store.Config(ctx, id); err != nil {
 		return s, noRun(id, err)
+	}
+	if s.Changes, err = v.store.Changes(ctx, id); err != nil {
+		return s, err
 	}
 	numbers, err := updatesDone(ctx, v.store, id)
 	if err != nil {
