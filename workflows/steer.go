@@ -91,8 +91,10 @@ func (t *train) steered(ctx workflow.Context) error {
 // paused, at once.
 func (t *train) settable(ctx workflow.Context) error {
 	handle := func(ctx workflow.Context, s Setting) (Standing, error) {
-		t.set = append(t.set, s)
-		t.tell(ctx, "set", fmt.Sprintf("%s by %s: %s", s.Text, s.By, s.Why))
+		if s.Config != t.newest() { // else it is the same command again, which joins the first
+			t.set = append(t.set, s)
+			t.tell(ctx, "set", fmt.Sprintf("%s by %s: %s", s.Text, s.By, s.Why))
+		}
 		err := workflow.Await(ctx, func() bool {
 			return !slices.ContainsFunc(t.set, func(o Setting) bool { return o.Config == s.Config }) || t.stands.Over()
 		})
@@ -102,10 +104,7 @@ func (t *train) settable(ctx workflow.Context) error {
 		if err := t.accepts(Set, s.Command); err != nil {
 			return err
 		}
-		newest := t.in.Config
-		if n := len(t.set); n > 0 {
-			newest = t.set[n-1].Config
-		}
+		newest := t.newest()
 		switch {
 		case s.Why == "":
 			return temporal.NewApplicationError("set: it does not say why", string(rl.Invalid))
@@ -121,17 +120,23 @@ func (t *train) settable(ctx workflow.Context) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, Set, handle, workflow.UpdateHandlerOptions{Validator: check})
 }
 
+// newest is the configuration that the run has, or will have once all that was asked for is in effect.
+func (t *train) newest() rl.Ref {
+	if n := len(t.set); n > 0 {
+		return t.set[n-1].Config
+	}
+	return t.in.Config
+}
+
 // settle lets the changes that were asked for take effect, and records them.
 func (t *train) settle(ctx workflow.Context) error {
 	for len(t.set) > 0 {
 		s := t.set[0]
 		change := rl.Change{Schema: rl.ChangeSchema, Time: workflow.Now(ctx).UTC(), Update: t.Next, By: s.By, Why: s.Why, Text: s.Text, Config: s.Config}
-		if s.Config != t.in.Config {
-			if err := workflow.ExecuteActivity(noBeat(ctx), stages.Change, activities.ChangeIn{Stage: t.at(t.Next), Change: change}).Get(ctx, nil); err != nil {
-				return err
-			}
-			t.in.Config, t.in.Plan = s.Config, s.Plan
+		if err := workflow.ExecuteActivity(noBeat(ctx), stages.Change, activities.ChangeIn{Stage: t.at(t.Next), Change: change}).Get(ctx, nil); err != nil {
+			return err
 		}
+		t.in.Config, t.in.Plan = s.Config, s.Plan
 		t.set = t.set[1:]
 	}
 	return nil

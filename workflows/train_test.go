@@ -220,3 +220,29 @@ func TestNothingToTrainOn(t *testing.T) {
 		t.Errorf("%d jobs, waits %q", got, *waits)
 	}
 }
+
+// A change that is asked for twice takes effect once, and is told once.
+func TestTheSameChangeTwice(t *testing.T) {
+	w := newWorld(t)
+	changes := 0
+	w.env.OnActivity(stages.Change, mock.Anything, mock.Anything).Return(func(context.Context, activities.ChangeIn) error {
+		changes++
+		return nil
+	})
+	p := Plan{Updates: 2, Size: 2, PerActivity: 2, EpisodeTimeout: time.Minute}
+	for i := range 2 {
+		w.env.RegisterDelayedCallback(func() {
+			w.env.UpdateWorkflowNoRejection(Set, fmt.Sprint(i), t, Setting{Command: Command{By: "a", Why: "b"}, Text: "x: 1 -> 2", Config: rl.Ref{Key: "new"}, Plan: p})
+		}, 0)
+	}
+	w.train(t, p)
+	told := 0
+	for _, e := range w.events {
+		if strings.HasSuffix(e, " set") {
+			told++
+		}
+	}
+	if changes != 1 || told != 1 {
+		t.Errorf("%d changes, %v", changes, w.events)
+	}
+}
