@@ -25,7 +25,7 @@ func New(p Parts) (Reward, error) {
 		if err != nil {
 			return nil, err
 		}
-		main = gated(main, gate)
+		main = gated(main, term{name: p.Config.Gate, reward: gate}, use == "judge")
 	}
 	terms := []term{{use, 1, main}}
 	for _, add := range p.Config.Add.Terms() {
@@ -104,42 +104,31 @@ func alike(scores []rl.Score) bool {
 }
 
 // gated lets main tell only those members apart that the gate gives 1 or more. A member that fails the gate scores 0; one that
-// passes (1 + main)/2, so that the worst that passes is above all that fail. main must lie in [0,1]. A member that passes
-// alone scores 1: there is nobody to tell it from.
-func gated(main, gate Reward) Reward {
+// passes (1 + main)/2, so that the worst that passes is above all that fail. main must lie in [0,1]. Where main compares, as a
+// judge does, and finds nothing to tell those that pass from each other, one alone among them, they score 1: that they pass is all
+// that is known. What the gate gave is kept in the score's metrics, as reward_NAME.
+func gated(main Reward, gate term, compares bool) Reward {
 	return func(ctx context.Context, g rl.Group) (rl.Scores, error) {
-		first, err := gate(ctx, g)
+		first, err := gate.reward(ctx, g)
 		if err != nil {
 			return rl.Scores{}, err
 		}
 		rest := g
 		rest.Trajectories, rest.Failed = make([]*rl.Trajectory, len(g.Trajectories)), make([]string, len(g.Trajectories))
-		passed := 0
 		for i, s := range first.Scores {
 			if s.Scored() && s.Value >= 1 {
 				rest.Trajectories[i] = g.Trajectories[i]
-				passed++
 			} else {
 				rest.Failed[i] = "it does not pass the gate"
 			}
 		}
-		out := rl.Scores{Scores: make([]rl.Score, len(g.Trajectories))}
-		if passed > 1 {
-			if out, err = main(ctx, rest); err != nil {
-				return rl.Scores{}, err
-			}
+		out, err := main(ctx, rest)
+		if err != nil {
+			return rl.Scores{}, err
 		}
+		same := compares && alike(out.Scores)
 		for i, s := range first.Scores {
-			switch {
-			case !s.Scored():
-				out.Scores[i] = s
-			case s.Value < 1:
-				out.Scores[i] = rl.Score{Reason: fmt.Sprintf("it does not pass the gate: %.4g (%s)", s.Value, s.Reason)}
-			case passed == 1:
-				out.Scores[i] = rl.Score{Value: 1, Reason: "it passes the gate alone"}
-			case out.Scores[i].Scored():
-				out.Scores[i].Value = (1 + out.Scores[i].Value) / 2
-			}
+			out.Scores[i] = behind(s, out.Scores[i], gate.name, same)
 		}
 		out.Spent.Add(first.Spent)
 		out.Notes = append(first.Notes, out.Notes...)
@@ -148,4 +137,25 @@ func gated(main, gate Reward) Reward {
 		}
 		return out, nil
 	}
+}
+
+// behind is a member's score where the gate gave it one and main another; same: main found nothing to tell it from.
+func behind(gate, main rl.Score, name string, same bool) rl.Score {
+	switch {
+	case !gate.Scored():
+		return gate
+	case gate.Value < 1:
+		main = rl.Score{Reason: fmt.Sprintf("it does not pass the gate: %.4g (%s)", gate.Value, gate.Reason)}
+	case !main.Scored():
+		return main
+	case same:
+		main.Value = 1
+	default:
+		main.Value = (1 + main.Value) / 2
+	}
+	if main.Metrics = maps.Clone(main.Metrics); main.Metrics == nil {
+		main.Metrics = map[string]float64{}
+	}
+	main.Metrics["reward_"+name] = gate.Value
+	return main
 }

@@ -40,14 +40,20 @@ func TestGate(t *testing.T) {
 	var asked []Question
 	gate := judged(func(c *rl.RewardConfig) { c.Gate = "exact" })
 	s := scoresOf(t, gate, outcomes(1, .5, 1, 0), recorded(judgeBy(letter), &asked))
-	if values(s) != "0.5 0 0.625 0" || len(shownIn(asked[0])) != 2 || s.Scores[1].Reason != "it does not pass the gate: 0.5 (outcome 0.5)" || s.Spent.Calls != 2 {
+	if values(s) != "0.5 0 0.625 0" || len(shownIn(asked[0])) != 2 || s.Scores[1].Reason != "it does not pass the gate: 0.5 (outcome 0.5)" || s.Spent.Calls != 2 ||
+		s.Scores[1].Metrics["reward_exact"] != .5 || s.Scores[2].Metrics["reward_exact"] != 1 || s.Scores[2].Metrics["judge_pass_1"] != .25 {
 		t.Errorf("%+v, %d shown", s, len(shownIn(asked[0])))
 	}
 	never := func(context.Context, Question) (Reply, error) { panic("asked") }
-	if s := scoresOf(t, gate, outcomes(0, 1), never); values(s) != "0 1" || s.Scores[1].Reason != "it passes the gate alone" {
+	if s := scoresOf(t, gate, outcomes(0, 1), never); values(s) != "0 1" || s.Scores[1].Reason != "there is no other attempt to compare it with" {
 		t.Errorf("%+v", s)
 	}
 	if s := scoresOf(t, gate, outcomes(0, 0), never); values(s) != "0 0" {
+		t.Errorf("%+v", s)
+	}
+	same := outcomes(1, 1, 0)
+	same.Trajectories[1] = same.Trajectories[0]
+	if s := scoresOf(t, gate, same, never); values(s) != "1 1 0" {
 		t.Errorf("%+v", s)
 	}
 	g := outcomes(1, 1, 0)
@@ -57,14 +63,23 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// A reward that does not compare counts for a member that passes alone as for any other.
+func TestGateBeforeARewardOfItsOwn(t *testing.T) {
+	g := outcomes(.5, .25)
+	g.Trajectories[1].Turns[0].Action.Message = rl.Message{} // says nothing, calls nothing
+	if s := scoresOf(t, rl.RewardConfig{Use: "exact", Gate: "format"}, g, nil); values(s) != "0.75 0" {
+		t.Errorf("%+v", s)
+	}
+}
+
 // A judge that finds no difference leaves those that pass alike; what the gate tells apart counts.
 func TestGateBeforeAFlatJudge(t *testing.T) {
 	gate := judged(func(c *rl.RewardConfig) { c.Gate = "exact" })
 	changing := func() Ask { return byPass([]float64{0, 1, 0}, []float64{1, 0, 0}) }
-	if s := scoresOf(t, gate, outcomes(1, 1, 0), changing()); values(s) != "0.75 0.75 0" || s.Flat != "" || !strings.HasPrefix(s.Notes[0], "the attempts differ by") {
+	if s := scoresOf(t, gate, outcomes(1, 1, 0), changing()); values(s) != "1 1 0" || s.Flat != "" || !strings.HasPrefix(s.Notes[0], "the attempts differ by") {
 		t.Errorf("%+v", s)
 	}
-	if s := scoresOf(t, gate, outcomes(1, 1), changing()); values(s) != "0.75 0.75" || s.Flat == "" {
+	if s := scoresOf(t, gate, outcomes(1, 1), changing()); values(s) != "1 1" || s.Flat == "" {
 		t.Errorf("%+v", s)
 	}
 }
