@@ -2,6 +2,7 @@ package simjudge
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,7 @@ import (
 
 // answer is a call's reply, kept under its key. ready is closed when it is there.
 type answer struct {
-	body  string // of the call: a key stands for one call alone
+	of    [sha256.Size]byte // the call's body: a key stands for one call alone
 	ready chan struct{}
 	reply reply
 	err   error
@@ -80,11 +81,12 @@ func (j *Judge) complete(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusTooManyRequests, "too many calls")
 		return
 	}
-	a, first := j.claim(r.Header.Get("Idempotency-Key"), string(body))
+	of := sha256.Sum256(body)
+	a, first := j.claim(r.Header.Get("Idempotency-Key"), of)
 	switch {
 	case first:
-		j.work(a)
-	case a.body != string(body):
+		j.work(a, body)
+	case a.of != of:
 		refuse(w, http.StatusUnprocessableEntity, "this Idempotency-Key was another call's")
 		return
 	}
@@ -101,13 +103,13 @@ func (j *Judge) complete(w http.ResponseWriter, r *http.Request) {
 }
 
 // claim finds the answer that is kept under a key, or makes the place for a new one.
-func (j *Judge) claim(key, body string) (a *answer, first bool) {
+func (j *Judge) claim(key string, of [sha256.Size]byte) (a *answer, first bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if a, ok := j.kept[key]; ok {
 		return a, false
 	}
-	a = &answer{body: body, ready: make(chan struct{})}
+	a = &answer{of: of, ready: make(chan struct{})}
 	if key != "" {
 		j.kept[key] = a
 	}
@@ -115,11 +117,11 @@ func (j *Judge) claim(key, body string) (a *answer, first bool) {
 }
 
 // work makes an answer. Like a model's, its work is not undone when the caller goes away.
-func (j *Judge) work(a *answer) {
+func (j *Judge) work(a *answer, body []byte) {
 	defer close(a.ready)
 	time.Sleep(j.options.Delay)
 	var q request
-	if a.err = json.Unmarshal([]byte(a.body), &q); a.err != nil {
+	if a.err = json.Unmarshal(body, &q); a.err != nil {
 		return
 	}
 	p, err := promptOf(q.Messages)
