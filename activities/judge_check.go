@@ -3,6 +3,7 @@ package activities
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -109,6 +110,9 @@ func (a *Activities) checkGroup(ctx context.Context, st *store.Store, s Stage, c
 		return c, err
 	}
 	at := slices.IndexFunc(tasks, func(t rl.Task) bool { return t.ID == task })
+	if at < 0 {
+		return c, rl.Errorf(rl.NotFound, fmt.Sprintf("%s/%d/%s", s.Run, s.Update, task), "the update has no such task")
+	}
 	group, err := a.told(ctx, st, s, cfg, tasks[at])
 	if err != nil {
 		return c, err

@@ -202,6 +202,10 @@ func TestCheckJudge(t *testing.T) {
 		c.EarlyBias == nil || *c.EarlyBias > 1e-6 || *c.EarlyBias < -1e-6 || c.EarlyBiasError == nil || now-paid > 12 || c.Spent.Calls < 2*(now-paid) {
 		t.Errorf("%+v, %d answers paid for it", c, now-paid)
 	}
+	strange := []activities.GroupAt{{Update: 1, Task: "train-none"}}
+	if _, err := a.acts.CheckJudge(t.Context(), a.stage, cfg.Reward, strange, activities.Telling{}); rl.KindOf(err) != rl.NotFound {
+		t.Errorf("a task that the update does not have: %v", err)
+	}
 	twice, err := a.acts.CheckJudge(t.Context(), a.stage, cfg.Reward, groups, activities.Telling{})
 	if _, then := o.calls(); err != nil || then != now || twice.Spent != c.Spent {
 		t.Errorf("again: %+v %v, %d answers paid", twice, err, then-now)
