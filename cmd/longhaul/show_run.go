@@ -27,6 +27,7 @@ type shownRun struct {
 	Evaluations []rl.Evaluation    `json:"evaluations"`
 	Latest      *rl.Ref            `json:"latest"` // manifests
 	Best        *rl.Ref            `json:"best"`
+	Spend       *rl.Spend          `json:"spend"` // all that was paid to judges, whether their scores count or not; null: nothing
 }
 
 func (v viewer) run(ctx context.Context, id rl.RunID) error {
@@ -38,7 +39,7 @@ func (v viewer) run(ctx context.Context, id rl.RunID) error {
 		return v.out.object(s)
 	}
 	c := s.Config
-	v.out.rows([][]string{
+	rows := [][]string{
 		{"run", string(id)},
 		{"environment", fmt.Sprintf("%s, tasks %s, held out %s", c.Env.Use, c.Env.Tasks.Train, c.Env.Tasks.Eval)},
 		{"policy", strings.TrimSpace(c.Policy.Use + " " + c.Policy.Model)},
@@ -46,7 +47,11 @@ func (v viewer) run(ctx context.Context, id rl.RunID) error {
 		{"updates", fmt.Sprintf("%d of %d", done(s.Updates), c.Updates)},
 		{"latest", manifest(s.Latest)},
 		{"best", manifest(s.Best)},
-	})
+	}
+	if s.Spend != nil {
+		rows = append(rows, []string{"judge", spendLine(*s.Spend, c.Reward)})
+	}
+	v.out.rows(rows)
 	v.changes(s.Changes)
 	v.evaluations(s.Evaluations)
 	if len(s.Updates) == 0 {
@@ -54,7 +59,7 @@ func (v viewer) run(ctx context.Context, id rl.RunID) error {
 		return nil
 	}
 	v.out.print("\nSuccess over updates\n%s", curve(s, v.out))
-	rows := [][]string{{"UPDATE", "SUCCESS", "REWARD", "SPREAD", "FLAT GROUPS", "LOSS", "KL", "TOKENS", "SECONDS", "EVENTS"}}
+	rows = [][]string{{"UPDATE", "SUCCESS", "REWARD", "SPREAD", "FLAT GROUPS", "LOSS", "KL", "TOKENS", "SECONDS", "EVENTS"}}
 	for _, u := range s.Updates {
 		rows = append(rows, updateRow(u))
 	}
@@ -153,6 +158,9 @@ func (v viewer) readRun(ctx context.Context, id rl.RunID) (s shownRun, err error
 		return s, noRun(id, err)
 	}
 	if s.Changes, err = v.store.Changes(ctx, id); err != nil {
+		return s, err
+	}
+	if s.Spend, err = find[rl.Spend](ctx, v.store, store.SpendKey(id)); err != nil {
 		return s, err
 	}
 	numbers, err := updatesDone(ctx, v.store, id)
