@@ -56,8 +56,10 @@ func TestRecordHistories(t *testing.T) {
 	if _, err := workers.Replay(t.Context(), l.client, l.store, l.uri, cfg, ref, []rl.ReplaySpec{again}); err != nil {
 		t.Fatal(err)
 	}
+	l.changed(t)
 	cfg = small(t)
 	for name, id := range map[string]string{
+		"changed":   workflows.TrainID("changed"),
 		"scheduled": started.Past[0].Workflow,
 		"paused":    workflows.TrainID("paused"),
 		"replay":    workflows.ReplayID(again, 1),
@@ -83,6 +85,34 @@ func TestRecordHistories(t *testing.T) {
 		if len(h.Events) < 10 && name != "replay" {
 			t.Errorf("%s has %d events", id, len(h.Events))
 		}
+	}
+}
+
+// changed runs a run that pauses since all has failed, is changed, and plays again what failed.
+func (l *line) changed(t *testing.T) {
+	t.Helper()
+	cfg := small(t)
+	cfg.Name, cfg.Env.Use, cfg.Updates, cfg.Eval.Every = "changed", "brittle", 1, 0
+	cfg.Env.Tasks.Train.Last = cfg.Env.Tasks.Train.First + cfg.Group.PerUpdate - 1
+	cut.Store(true)
+	defer cut.Store(false)
+	run, err := workers.Launch(t.Context(), l.client, l.store, l.uri, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.awaitPause(t, cfg.Name)
+	cut.Store(false)
+	from, now, err := l.store.Config(t.Context(), cfg.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.Update.LearningRate /= 2
+	if _, err := workers.Set(t.Context(), l.client, l.store, now, from, workflows.Command{By: "tester", Why: "for the record"}, "update.learning_rate: halved"); err != nil {
+		t.Fatal(err)
+	}
+	l.steer(t, cfg.Name, workflows.Resume, "for the record")
+	if err := run.Get(t.Context(), nil); err != nil {
+		t.Fatal(err)
 	}
 }
 

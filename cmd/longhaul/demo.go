@@ -50,7 +50,7 @@ func (a *app) demoCommand() *cobra.Command {
 	})
 	c.Flags().BoolVar(&f.fresh, "fresh", false, "forget an earlier demo and start over")
 	c.Flags().Uint64Var(&seed, "seed", 0, "the run's seed (default: that of longhaul init)")
-	c.Flags().IntVar(&updates, "updates", 0, "updates to make; 0 evaluates the warm-up alone (default 40)")
+	c.Flags().IntVar(&updates, "updates", 0, "updates to make; 0 evaluates the warm-up alone (default 40, with a judge 60)")
 	c.Flags().StringVar(&reward, "reward", "", "exact: the desk's own score; judge: an LLM compares the tries of a task (default exact)")
 	c.Flags().StringVar(&judge, "judge-url", "", "with --reward judge: base URL of an OpenAI-compatible server, with /v1; its key: "+judgeKeyEnv)
 	return c
@@ -92,6 +92,9 @@ func (a *app) demoConfig(ctx context.Context, flags demoFlags) (rl.Config, error
 		cfg.Reward.Use = *flags.reward
 	}
 	if flags.judge != nil {
+		if flags.updates == nil {
+			cfg.Updates += cfg.Updates / 2 // one that errs teaches more slowly
+		}
 		if err := a.demoJudge(ctx, &cfg, *flags.judge); err != nil {
 			return cfg, err
 		}
