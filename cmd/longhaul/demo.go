@@ -89,6 +89,9 @@ func (a *app) demoConfig(ctx context.Context, flags demoFlags) (rl.Config, error
 		cfg.Updates = *flags.updates
 	}
 	if flags.reward != nil {
+		if *flags.reward == "" {
+			return cfg, usagef("--reward: name a reward, exact or judge")
+		}
 		cfg.Reward.Use = *flags.reward
 	}
 	if flags.judge != nil {

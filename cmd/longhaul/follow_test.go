@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -58,6 +59,9 @@ func TestWaitingSinceTheFirstAttempt(t *testing.T) {
 			continue
 		}
 		a := described.PendingActivities[0]
+		if a.State != enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
+			continue // it is at work, and waited for by nobody
+		}
 		attempt = a.Attempt
 		var s runStatus
 		observer{client: c, scheduled: map[string]time.Time{}}.look(t.Context(), &s, described)

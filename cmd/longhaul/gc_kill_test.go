@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -19,13 +20,16 @@ import (
 func TestGCKilledBesideARun(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "run.yaml")
-	if err := os.WriteFile(file, []byte(strings.Replace(killedRun, "updates: 6", "updates: 20", 1)+"checkpoints: {keep_last: 1, keep_best: 1}\n"), 0o644); err != nil {
+	_, judge := theJudge()
+	yaml := fmt.Sprintf(killedRun, judge) + "checkpoints: {keep_last: 1, keep_best: 1}\n"
+	if err := os.WriteFile(file, []byte(strings.Replace(yaml, "updates: 6", "updates: 20", 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	train := func(data string) *exec.Cmd {
 		return command("train", "-f", file, "--json", "--quiet", "--data", filepath.Join(dir, data))
 	}
 	want := finish(t, train("undisturbed"))
+	left(t, filepath.Join(dir, "undisturbed"), "killed", want)
 	data := filepath.Join(dir, "disturbed")
 	collect := func() *exec.Cmd { return command("gc", "--grace", "0s", "--json", "--data", data) }
 	rng := rand.New(rand.NewPCG(2, 3))

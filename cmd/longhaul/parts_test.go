@@ -164,6 +164,19 @@ func survive(t *testing.T, outside []string, others []*process, open func(contex
 	t.Cleanup(func() { train.Process.Kill() })
 	ended := make(chan error, 1)
 	go func() { ended <- train.Wait() }()
+	s, err := open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A command that finds no servers when it starts says so and ends; it is the run that survives.
+	for launched := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		if _, err := s.Head(t.Context(), store.TasksKey("killed", 1)); err == nil {
+			break
+		}
+		if time.Since(launched) > time.Minute {
+			t.Fatalf("the run does not begin\n%s%s", out.String(), errs.String())
+		}
+	}
 	rng := rand.New(rand.NewPCG(2, 2))
 	for i := range asked(t, partsKills) {
 		select {
@@ -191,10 +204,6 @@ func survive(t *testing.T, outside []string, others []*process, open func(contex
 	case <-time.After(4 * time.Minute):
 		train.Process.Signal(syscall.SIGQUIT)
 		t.Fatalf("the run does not end\n%s%s", out.String(), errs.String())
-	}
-	s, err := open(t.Context())
-	if err != nil {
-		t.Fatal(err)
 	}
 	return remainsOf(t, s, "killed", doneOf(t, out.Bytes()))
 }

@@ -26,6 +26,9 @@ var lasting = []string{
 	"evals/*/tasks.json", "evals/*/evaluation.json", "evals/*/*/*/trajectory.json.zst",
 }
 
+// answered are the judge's answers on record, of all runs that this process has looked at.
+var answered = map[string]bool{}
+
 // left reads what a finished run left in a data directory that nobody holds.
 func left(t *testing.T, data string, run rl.RunID, done doneCheckpoint) remains {
 	t.Helper()
@@ -78,7 +81,7 @@ func remainsOf(t *testing.T, s *store.Store, run rl.RunID, done doneCheckpoint) 
 			}
 		}
 		if strings.Contains(name, "/judge/") {
-			r.Answers++
+			answered[o.Key] = true
 		}
 		for _, pattern := range lasting {
 			if ok, _ := path.Match(pattern, name); ok {
