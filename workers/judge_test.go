@@ -67,7 +67,7 @@ func (o *opinion) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	text, _ := json.Marshal(`{"scores":[` + strings.Join(entries, ",") + `]}`)
 	o.mu.Lock()
-	o.paid[key]++
+	o.paid[key] = 1 // an answer that is asked for again is given again
 	o.mu.Unlock()
 	fmt.Fprintf(w, `{"model":"m","choices":[{"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":100}}`, text)
 }
@@ -176,8 +176,8 @@ func TestStoppedWhileTheJudgeThinks(t *testing.T) {
 		t.Fatalf("ended with %+v, want %+v", got, want)
 	}
 	asked, paid := o.calls()
-	if paid != alone {
-		t.Errorf("paid %d times, %d times when left alone", paid, alone)
+	if paid != alone || asked > paid+2*cfg.Reward.Concurrency { // at each stop no more is under way than that
+		t.Errorf("asked %d times and paid %d times, %d times when left alone", asked, paid, alone)
 	}
 	t.Logf("asked %d times, paid %d times", asked, paid)
 }

@@ -208,7 +208,9 @@ func TestDamagedCheckpoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range u.Events {
-			told = append(told, e.Kind+": "+e.Text)
+			if e.Kind != "warning" { // of what it learns
+				told = append(told, e.Kind+": "+e.Text)
+			}
 		}
 	}
 	if len(told) == 0 || !strings.HasPrefix(told[0], "checkpoint_fallback: "+latest.Key) {
