@@ -103,9 +103,12 @@ func (a asking) spent(ctx context.Context) (rl.Spend, error) {
 		if !strings.Contains(o.Key, "/judge/") {
 			continue
 		}
-		_, reply, err := store.FindJSON[reward.Reply](ctx, a.store, o.Key)
+		_, reply, ok, err := recorded[reward.Reply](ctx, a.store, o.Key)
 		if err != nil {
 			return s, err
+		}
+		if !ok { // damaged: it is asked for again, and counted then
+			continue
 		}
 		s.Calls, s.USD = s.Calls+reply.Spent.Calls, s.USD+reply.Spent.USD
 	}

@@ -17,8 +17,8 @@ type ReopenOut struct {
 
 // Reopen gives the failed episodes of an update another chance, after a person has seen that it had too few groups to learn from
 // and resumed it: their recorded failures, and the scores of their groups, are moved aside, and so are scores that the reward did not
-// give. Episodes that were voided stay so: what they did outside may not be done twice. The groups are played and judged anew as far as they have failed; all that is whole
-// stands.
+// give. Episodes that were voided stay so: what they did outside may not be done twice. The groups are played and judged anew
+// as far as they have failed; all that is whole stands.
 func (a *Activities) Reopen(ctx context.Context, in Stage) (ReopenOut, error) {
 	defer beat(ctx)()
 	out, err := a.reopen(ctx, in)
