@@ -35,20 +35,19 @@ type set struct {
 var sets = map[string]set{
 	"estimators": {seeds: []int{301, 302, 303, 304, 305}, settings: crossed([]string{"grpo", "dr_grpo", "rloo", "max_rl"}, []string{"ppo", "cispo", "gspo"})},
 	"judge": {seeds: []int{401, 402, 403}, judged: true, settings: []setting{
-		{"exact reward", "reward: {use: exact}"},
-		{"judge, 60 updates", "updates: 60\nreward: {use: judge, model: m, url: %s}"},
-		{"judge", "reward: {use: judge, model: m, url: %s}"},
-		{"not shuffled", "reward: {use: judge, model: m, url: %s, order: fixed}"},
-		{"ties forced", "reward: {use: judge, model: m, url: %s, ties: forced}"},
-		{"one pass", "reward: {use: judge, model: m, url: %s, passes: 1}"},
-		{"no dead band", "reward: {use: judge, model: m, url: %s, dead_band: 0}"},
+		{"exact reward", "updates: 50\nreward: {use: exact}"},
+		{"judge", "updates: 75\nreward: {use: judge, model: m, url: %s}"},
+		{"not shuffled", "updates: 50\nreward: {use: judge, model: m, url: %s, order: fixed}"},
+		{"ties forced", "updates: 50\nreward: {use: judge, model: m, url: %s, ties: forced}"},
+		{"one pass", "updates: 50\nreward: {use: judge, model: m, url: %s, passes: 1}"},
+		{"no dead band", "updates: 50\nreward: {use: judge, model: m, url: %s, dead_band: 0}"},
 	}},
 }
 
 func crossed(advantages, losses []string) (out []setting) {
 	for _, a := range advantages {
 		for _, l := range losses {
-			out = append(out, setting{a + " x " + l, fmt.Sprintf("advantage: {use: %s}\nloss: {use: %s}", a, l)})
+			out = append(out, setting{a + " x " + l, fmt.Sprintf("updates: 30\nadvantage: {use: %s}\nloss: {use: %s}", a, l)})
 		}
 	}
 	return out

@@ -45,36 +45,62 @@ func (s set) show(name, dir string) error {
 	return keep(name, s.table(all))
 }
 
-// table has a line a setting: means over seeds with the 95 % interval of Student's t, the worst seed, and when training passed
-// 90 % success.
+// table has a line a setting: means over seeds with the 95 % interval of Student's t, the worst seed, and for each seed when its
+// training passed 90 % success. Held-out success is of the last update, so settings that made more updates than others are compared
+// with them by the column that is of the same updates.
 func (s set) table(all map[string][]result) string {
+	last := s.shortest(all)
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "| setting | seeds | held out before | held out after, 95 %% interval | worst seed | first update with 90 %% success |\n|---|---|---|---|---|---|\n")
+	fmt.Fprintf(&b, "| setting | updates | seeds | held out before | held out after, 95 %% interval | worst seed | success in updates %d-%d, 95 %% interval | first update with 90 %% success, by seed |\n|---|---|---|---|---|---|---|---|\n", last-9, last)
 	for _, w := range s.settings {
 		rs := all[w.name]
 		if len(rs) == 0 {
 			continue
 		}
-		var before, after, first []float64
+		var before, after, late []float64
+		var passed []string
 		for _, r := range rs {
 			before, after = append(before, r.Before.success()), append(after, r.After.success())
-			if n := slices.IndexFunc(r.Success, func(s float64) bool { return s >= .9 }); n >= 0 {
-				first = append(first, float64(n+1))
-			}
+			mean, _ := interval(r.Success[last-10 : last])
+			late, passed = append(late, mean), append(passed, r.passed())
 		}
 		m, half := interval(after)
-		passed := "never"
-		if len(first) > 0 {
-			mean, _ := interval(first)
-			passed = fmt.Sprintf("%.0f", mean)
-		}
-		if len(first) > 0 && len(first) < len(rs) {
-			passed += fmt.Sprintf(" (%d of %d seeds)", len(first), len(rs))
-		}
+		l, lateHalf := interval(late)
 		b0, _ := interval(before)
-		fmt.Fprintf(&b, "| %s | %d | %.3f | %.3f ± %.3f | %.3f | %s |\n", w.name, len(rs), b0, m, half, slices.Min(after), passed)
+		fmt.Fprintf(&b, "| %s | %d | %d | %.3f | %.3f ± %.3f | %.3f | %.3f ± %.3f | %s |\n",
+			w.name, len(rs[0].Success), len(rs), b0, m, half, slices.Min(after), l, lateHalf, strings.Join(passed, ", "))
 	}
 	return b.String()
+}
+
+// shortest is the number of updates that every run has.
+func (s set) shortest(all map[string][]result) int {
+	n := math.MaxInt
+	for _, rs := range all {
+		for _, r := range rs {
+			n = min(n, len(r.Success))
+		}
+	}
+	return n
+}
+
+// longest is the number of updates of the longest run.
+func (s set) longest(all map[string][]result) (n int) {
+	for _, rs := range all {
+		for _, r := range rs {
+			n = max(n, len(r.Success))
+		}
+	}
+	return n
+}
+
+// passed is the first update with 90 % success, or "never".
+func (r result) passed() string {
+	n := slices.IndexFunc(r.Success, func(s float64) bool { return s >= .9 })
+	if n < 0 {
+		return "never"
+	}
+	return fmt.Sprint(n + 1)
 }
 
 // student is the 97.5 % quantile of Student's t by degrees of freedom, from 1.
@@ -104,7 +130,7 @@ func (s set) picture(all map[string][]result, file string) error {
 	for i, w := range s.settings {
 		p := plot.New()
 		p.Title.Text = w.name
-		p.Y.Min, p.Y.Max, p.X.Min, p.X.Max = 0, 1, 0, 60
+		p.Y.Min, p.Y.Max, p.X.Min, p.X.Max = 0, 1, 0, float64(s.longest(all))
 		p.Add(plotter.NewGrid())
 		if err := curve(p, all[w.name]); err != nil {
 			return err
