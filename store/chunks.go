@@ -2,17 +2,22 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
 	"slices"
 	"sync"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// ChunkSize is the largest piece that files are cut into, in bytes.
+// ChunkSize is what files are cut into, in bytes: every chunk but a file's last is of this size.
 const ChunkSize = 64 << 20
 
-// parallel chunks of one file are on their way at once: enough to hide the latency of a remote endpoint.
-const parallel = 4
+// parallel chunks of one file are on their way at once: enough to hide the latency of a remote endpoint. A file that is
+// streamed needs as many buffers, whatever its size.
+const parallel = 3
 
 // PutFile stores content as chunks and returns the file's entry for a manifest. What is stored already is not sent
 // again. Errors as Get.
@@ -31,6 +36,44 @@ func (s *Store) PutFile(ctx context.Context, name string, content []byte) (rl.Fi
 	return file, err
 }
 
+// PutFrom is PutFile for content that need not fit in memory. Errors as Get, and what r fails with.
+func (s *Store) PutFrom(ctx context.Context, name string, r io.Reader) (rl.File, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	file, whole := rl.File{Name: name, Chunks: []string{}}, sha256.New()
+	buffers := make(chan []byte, parallel)
+	for range parallel {
+		buffers <- nil // made when it is needed: most files are small
+	}
+	var sent sync.WaitGroup
+	for more := true; more && ctx.Err() == nil; {
+		buffer := <-buffers
+		if buffer == nil {
+			buffer = make([]byte, ChunkSize)
+		}
+		n, err := io.ReadFull(r, buffer)
+		if more = err == nil; !more && err != io.EOF && err != io.ErrUnexpectedEOF {
+			cancel(err)
+		}
+		if n == 0 {
+			break
+		}
+		chunk := buffer[:n]
+		whole.Write(chunk)
+		sum := SHA256(chunk)
+		file.Size, file.Chunks = file.Size+int64(n), append(file.Chunks, sum)
+		sent.Go(func() {
+			if err := s.putChunk(ctx, sum, chunk); err != nil {
+				cancel(err)
+			}
+			buffers <- buffer
+		})
+	}
+	sent.Wait()
+	file.SHA256 = hex.EncodeToString(whole.Sum(nil))
+	return file, context.Cause(ctx)
+}
+
 // putChunk stores a chunk unless it is there. One that is there is read back, since a checkpoint must not be built
 // on a damaged chunk that only looks stored; it is replaced when it is damaged.
 func (s *Store) putChunk(ctx context.Context, sum string, body []byte) error {
@@ -45,7 +88,7 @@ func (s *Store) putChunk(ctx context.Context, sum string, body []byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err = s.GetRef(ctx, ref); damaged(err) { // or removed by gc since
+	if _, err = s.copyChunk(ctx, sum, nowhere); damaged(err) { // or removed by gc since
 		return s.put(ctx, ref, body, nil)
 	}
 	return err
@@ -69,16 +112,64 @@ func (s *Store) ReadFile(ctx context.Context, f rl.File) ([]byte, error) {
 	return content, checkFile(f, int64(len(content)), SHA256(content))
 }
 
-// CheckFiles reads files and throws their content away: what a recorded result refers to may be damaged since.
-// Errors as ReadFile, of the first file that is not whole.
+// CheckFiles reads the chunks of files and throws their content away: what a recorded result refers to may be damaged
+// since. Errors: Corrupt or NotFound at the chunk, Corrupt at a file whose chunks make another size; else as Get.
 func (s *Store) CheckFiles(ctx context.Context, files []rl.File) error {
 	for _, f := range files {
-		if _, err := s.ReadFile(ctx, f); err != nil {
+		sizes := make([]int64, len(f.Chunks))
+		err := each(len(f.Chunks), parallel, func(i int) (err error) {
+			sizes[i], err = s.copyChunk(ctx, f.Chunks[i], nowhere)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		size := int64(0)
+		for _, n := range sizes {
+			size += n
+		}
+		if err := checkFile(f, size, f.SHA256); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// copyChunk reads a chunk into what to gives, without holding it in memory, and returns its size. A body that breaks off is
+// asked for again, and then to is, too. On an error a part may have been written, or damaged bytes. Errors as GetRef, and
+// the writer's own.
+func (s *Store) copyChunk(ctx context.Context, sum string, to func() io.Writer) (size int64, err error) {
+	key, whole := ChunkKey(sum), sha256.New()
+	var w target
+	_, err = s.read(ctx, key, func(body io.Reader, _ int64) error {
+		whole.Reset()
+		w = target{Writer: to()}
+		if size, err = io.Copy(io.MultiWriter(whole, &w), body); w.err != nil {
+			return nil // the endpoint is not to blame
+		}
+		return err
+	}, unchecked)
+	if err = errors.Join(err, w.err); err != nil {
+		return 0, err
+	}
+	if got := hex.EncodeToString(whole.Sum(nil)); got != sum {
+		return 0, rl.Errorf(rl.Corrupt, at(key), "its sha256 is %.12s, not %.12s as was recorded", got, sum)
+	}
+	return size, nil
+}
+
+// target remembers the error of a writer, to tell it from a reader's.
+type target struct {
+	io.Writer
+	err error
+}
+
+func (t *target) Write(b []byte) (n int, err error) {
+	n, t.err = t.Writer.Write(b)
+	return n, t.err
+}
+
+func nowhere() io.Writer { return io.Discard }
 
 // checkFile compares what was read with the manifest's entry.
 func checkFile(f rl.File, size int64, sum string) error {

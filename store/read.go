@@ -48,26 +48,38 @@ func unchecked(o *s3.Options) {
 	o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 }
 
-// get reads a whole object. A body that breaks off is asked for again, which the SDK does only for requests.
-// A damaged object has its etag too.
+// get reads a whole object. A damaged object has its etag too.
 func (s *Store) get(ctx context.Context, key string, options ...func(*s3.Options)) (body []byte, etag string, err error) {
+	etag, err = s.read(ctx, key, func(r io.Reader, size int64) error {
+		body, err = readAll(r, size)
+		return err
+	}, options...)
+	if err != nil {
+		body = nil
+	}
+	return body, etag, err
+}
+
+// read hands an object's body to take, with its size as far as the answer tells it, to read to the end (where the checksum
+// is checked). A body that breaks off is asked for again, which the SDK does only for requests, and handed to take anew.
+func (s *Store) read(ctx context.Context, key string, take func(body io.Reader, size int64) error, options ...func(*s3.Options)) (etag string, err error) {
 	const tries = 3
 	for try := 1; ; try++ {
-		body, etag, err = s.getOnce(ctx, key, options)
+		etag, err = s.readOnce(ctx, key, take, options)
 		if err == nil {
-			return body, etag, nil
+			return etag, nil
 		}
 		if err = s.failure(key, err); etag == "" || rl.KindOf(err) != rl.Unavailable || try == tries || ctx.Err() != nil {
-			return nil, etag, err
+			return etag, err
 		}
 	}
 }
 
 var errTooSlow = fmt.Errorf("it takes too long: %w", context.DeadlineExceeded)
 
-// getOnce makes one request. The time for its body follows from the size, which the answer's header says. The etag is
+// readOnce makes one request. The time for its body follows from the size, which the answer's header says. The etag is
 // empty when there was no answer.
-func (s *Store) getOnce(ctx context.Context, key string, options []func(*s3.Options)) (body []byte, etag string, err error) {
+func (s *Store) readOnce(ctx context.Context, key string, take func(io.Reader, int64) error, options []func(*s3.Options)) (etag string, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	overdue := time.AfterFunc(patience(0), func() { cancel(errTooSlow) })
@@ -79,16 +91,16 @@ func (s *Store) getOnce(ctx context.Context, key string, options []func(*s3.Opti
 	}()
 	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: aws.String(s.prefix + key)}, options...)
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
-	overdue.Reset(patience(aws.ToInt64(out.ContentLength)))
-	body, err = readAll(out.Body, aws.ToInt64(out.ContentLength))
-	return body, aws.ToString(out.ETag), err
+	defer out.Body.Close()
+	size := aws.ToInt64(out.ContentLength)
+	overdue.Reset(patience(size))
+	return aws.ToString(out.ETag), take(out.Body, size)
 }
 
-// readAll reads to the end (where the checksum is checked) and closes. size is a hint, trusted up to a chunk.
-func readAll(r io.ReadCloser, size int64) ([]byte, error) {
-	defer r.Close()
+// readAll reads to the end. size is a hint, trusted up to a chunk.
+func readAll(r io.Reader, size int64) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(int(min(max(size, 0), ChunkSize)) + bytes.MinRead)
 	_, err := b.ReadFrom(r)

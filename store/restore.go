@@ -10,9 +10,8 @@ import (
 // Restored is a checkpoint of which every byte was checked.
 type Restored struct {
 	Checkpoint rl.Checkpoint
-	Ref        rl.Ref            // its manifest
-	Files      map[string][]byte // by name
-	Skipped    []Fault           // newer checkpoints that could not be used, newest first, and why: tell a person
+	Ref        rl.Ref  // its manifest
+	Skipped    []Fault // newer checkpoints that could not be used, newest first, and why: tell a person
 }
 
 // Restore reads the checkpoint that `from` refers to, or the run's Latest when from is nil, and checks all of it.
@@ -26,7 +25,7 @@ func (s *Store) Restore(ctx context.Context, run rl.RunID, from *rl.Ref) (Restor
 	tried := map[string]bool{}
 	for ; err == nil && next != nil; next, err = s.before(ctx, run, *next, r.Checkpoint, tried) {
 		tried[next.Key] = true
-		r.Ref, r.Checkpoint, r.Files = *next, rl.Checkpoint{}, nil
+		r.Ref, r.Checkpoint = *next, rl.Checkpoint{}
 		if err = s.load(ctx, run, &r); err == nil {
 			return r, nil
 		}
@@ -78,9 +77,8 @@ func (s *Store) load(ctx context.Context, run rl.RunID, r *Restored) (err error)
 	if err != nil {
 		return err
 	}
-	r.Files = make(map[string][]byte, len(r.Checkpoint.Files))
 	for _, f := range r.Checkpoint.Files {
-		if r.Files[f.Name], err = s.ReadFile(ctx, f); err != nil {
+		if err := s.CheckFiles(ctx, []rl.File{f}); err != nil {
 			return rl.Errorf(rl.KindOf(err), at(r.Ref.Key), "its file %s: %w", f.Name, err)
 		}
 	}
