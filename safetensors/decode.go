@@ -3,10 +3,8 @@ package safetensors
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 )
 
 // maxHeader is the format's limit on the header's length.
@@ -18,7 +16,7 @@ const maxHeader = 100_000_000
 // a gap, sizes that do not fit shape and type, names twice, unknown fields, a header that is too long, does not
 // begin with { or goes on after its end.
 func Decode(file []byte) (meta map[string]string, tensors []Tensor, err error) {
-	header, data, err := split(file)
+	header, err := readHeader(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
 		return nil, nil, fmt.Errorf("safetensors: %w", err)
 	}
@@ -26,26 +24,11 @@ func Decode(file []byte) (meta map[string]string, tensors []Tensor, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("safetensors: header: %w", err)
 	}
-	tensors, err = cut(found, data)
+	tensors, err = cut(found, file[8+len(header):])
 	if err != nil {
 		return nil, nil, fmt.Errorf("safetensors: %w", err)
 	}
 	return meta, tensors, nil
-}
-
-func split(file []byte) (header, data []byte, err error) {
-	if len(file) < 8 {
-		return nil, nil, fmt.Errorf("%d bytes are too few", len(file))
-	}
-	n := binary.LittleEndian.Uint64(file)
-	if n > maxHeader || n > uint64(len(file)-8) {
-		return nil, nil, fmt.Errorf("header of %d bytes in a file of %d (limit %d)", n, len(file), maxHeader)
-	}
-	header, data = file[8:8+n], file[8+n:]
-	if !bytes.HasPrefix(header, []byte("{")) || !utf8.Valid(header) {
-		return nil, nil, fmt.Errorf("the header is not a JSON object in UTF-8")
-	}
-	return header, data, nil
 }
 
 // placed is a tensor whose data lie at from..to.
