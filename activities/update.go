@@ -115,6 +115,9 @@ func (a *Activities) train(ctx context.Context, st *store.Store, cfg rl.Config, 
 	if spec.Update == 0 && spec.Base != nil {
 		return adopt(ctx, st, *spec.Base)
 	}
+	if spec.Base == nil && cfg.Policy.Use != "tiny" {
+		return a.importBase(ctx, st, cfg.Policy.Base)
+	}
 	if spec.Base == nil {
 		trainer, m, err = a.warmUp(ctx, cfg, spec)
 	} else {

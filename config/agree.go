@@ -11,7 +11,7 @@ import (
 // agreements are the rules that several keys make together; each says what is wrong unless ok.
 var agreements = []func(rl.Config) (w wrong, ok bool){
 	membersAnActivity, groupsAnUpdate, minibatches, evaluationTasks, timeouts, nothingToLearn, tinyContext, tinyWidth, tinyWeights,
-	policyServer, tinyAlone, warmUp, trainable, promoteFloor,
+	policyServer, tinyAlone, warmUp, trainable, startingPoint, promoteFloor,
 	judgeServer, judgeSettings, judgeDefaults, judgeBands, judgeRoom, judgePrices, gateAlone, gateRange, gateOpens, addedTwice, overlong, contributions, rewardsOnce,
 	ratioCap, ratioCapAlone, length, mismatchCap, klInLoss, referenceUnused, referenceToCome, preference, preferenceAlone,
 }
@@ -101,7 +101,7 @@ func policyServer(c rl.Config) (wrong, bool) {
 
 func tinyAlone(c rl.Config) (wrong, bool) {
 	p := c.Policy
-	for _, d := range []struct{ key, value string }{{"url", p.URL}, {"model", p.Model}, {"api_key_env", p.APIKeyEnv}} {
+	for _, d := range []struct{ key, value string }{{"url", p.URL}, {"model", p.Model}, {"api_key_env", p.APIKeyEnv}, {"base", p.Base}} {
 		if p.Use == "tiny" && d.value != "" {
 			return disagree("policy."+d.key, "no such key with use: tiny", "tiny runs in this process", "policy."+d.key, "policy.use"), false
 		}
@@ -118,6 +118,11 @@ func trainable(c rl.Config) (wrong, bool) {
 	return disagree(quoted(c.Update.Use), "an update job that can train policy.use: "+c.Policy.Use,
 			"the embedded trainer trains tiny; with updates: 0 a run only evaluates", "update.use", "policy.use"),
 		c.Update.Use != "embedded" || c.Policy.Use == "tiny" || c.Updates == 0
+}
+
+func startingPoint(c rl.Config) (wrong, bool) {
+	return disagree("no policy.base", "the model to train, as the directory or the s3://bucket/prefix of its Hugging Face files", "or from, to start from another run's checkpoint",
+		"policy.base", "policy.use"), c.Policy.Use == "tiny" || c.Update.Use == "embedded" || c.Updates == 0 || c.Policy.Base != "" || c.From != ""
 }
 
 func promoteFloor(c rl.Config) (wrong, bool) {

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func aConfig(t *rapid.T) rl.Config {
 	c := recipe(rapid.SampledFrom(names.Envs).Draw(t, "env"))
 	if rapid.Bool().Draw(t, "served") {
-		c.Policy = rl.PolicyConfig{Use: "openai", URL: "http://" + rapid.StringMatching(`[a-z]{1,9}(:[0-9]{2,4})?(/([a-z0-9~:'-]|%4[0-9a-f]){0,9}){0,2}`).Draw(t, "host"), Model: "m"}
+		c.Policy = rl.PolicyConfig{Use: "openai", URL: "http://" + rapid.StringMatching(`[a-z]{1,9}(:[0-9]{2,4})?(/([a-z0-9~:'-]|%4[0-9a-f]){0,9}){0,2}`).Draw(t, "host"), Model: "m", Base: "/models/m"}
 		c.WarmUp.Max, c.Update.Use = 0, "local"
 	}
 	if rapid.Bool().Draw(t, "judged") {
@@ -36,7 +36,7 @@ func aConfig(t *rapid.T) rl.Config {
 		v := f.in(&c)
 		switch r := f.rule; {
 		case f.unset(c), r.names != nil && (f.path == "env.use" || f.path == "policy.use" || f.path == "update.use"):
-		case f.path == "policy.model", f.path == "reward.model":
+		case f.path == "policy.model", f.path == "policy.base", f.path == "reward.model":
 			v.SetString(rapid.StringMatching(`[^\x00-\x1f\x7f]{1,20}`).Draw(t, f.path))
 		case f.path == "name":
 			v.SetString(rapid.StringMatching(`[a-z0-9][a-z0-9._-]{0,20}`).Draw(t, f.path))
@@ -81,7 +81,7 @@ func aConfig(t *rapid.T) rl.Config {
 		c.Policy.Layers, c.Policy.Hidden = max(1, c.Policy.Layers/2), max(32, c.Policy.Hidden/64*32)
 	}
 	if c.Policy.Model != "" && Check(c, names) != nil { // it looks like a key
-		c.Policy.Model = "model"
+		c.Policy.Model, c.Policy.Base = "model", "/model"
 	}
 	if c.Reward.Model != "" && Check(c, names) != nil {
 		c.Reward.Model = "model"

@@ -35,6 +35,7 @@ var rules = map[string]rule{
 	"policy.url":               {form: &serverURL},
 	"policy.model":             {form: &oneLine},
 	"policy.api_key_env":       {form: &variable, private: true},
+	"policy.base":              {form: &oneLine},
 	"policy.concurrency":       {max: 65_536},
 	"policy.width":             {min: 32, max: 4096, multiple: 32},
 	"policy.layers":            {min: 1, max: 64},

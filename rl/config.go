@@ -51,6 +51,7 @@ type PolicyConfig struct {
 	URL         string `json:"url,omitempty" doc:"base URL of the server, with /v1"`
 	Model       string `json:"model,omitempty" doc:"the server's name of the base model"`
 	APIKeyEnv   string `json:"api_key_env,omitempty" doc:"environment variable that holds the key"`
+	Base        string `json:"base,omitempty" doc:"the model that training starts from: its Hugging Face directory, or s3://bucket/prefix"`
 	Concurrency int    `json:"concurrency" doc:"live episodes at once in one worker; 0: 64 a thread for tiny, 256 for openai"`
 	Width       int    `json:"width,omitempty" doc:"tiny: model width, a multiple of 32"`
 	Layers      int    `json:"layers,omitempty" doc:"tiny: decoder layers"`

@@ -93,3 +93,19 @@ func sumOf(path string) (string, error) {
 	}
 	return hex.EncodeToString(whole.Sum(nil)), nil
 }
+
+// SaveObject writes an object to a file of this machine, in constant memory. Errors as Get, and the file system's own.
+func (s *Store) SaveObject(ctx context.Context, key, path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = s.read(ctx, key, func(body io.Reader, _ int64) error {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		n, err := io.Copy(f, body)
+		return errors.Join(err, f.Truncate(n))
+	})
+	return errors.Join(err, f.Close())
+}
