@@ -6,7 +6,7 @@ import "time"
 type Change struct {
 	Schema string       `json:"schema"` // ChangeSchema
 	Time   time.Time    `json:"time"`   // when it took effect
-	Update UpdateNumber `json:"update"` // the first that it is in effect for, as far as that is not done yet
+	Update UpdateNumber `json:"update"` // the first that it is in effect for; one that was under way, from where it stood
 	By     string       `json:"by"`
 	Why    string       `json:"why"`
 	Text   string       `json:"text"`   // "reward.max_usd: 20 -> 30"

@@ -131,8 +131,11 @@ func (t *train) newest() rl.Ref {
 // settle lets the changes that were asked for take effect, and records them.
 func (t *train) settle(ctx workflow.Context) error {
 	for len(t.set) > 0 {
-		s := t.set[0]
-		change := rl.Change{Schema: rl.ChangeSchema, Time: workflow.Now(ctx).UTC(), Update: t.Next, By: s.By, Why: s.Why, Text: s.Text, Config: s.Config}
+		s, first := t.set[0], t.Next
+		if t.Made { // but for its evaluation
+			first++
+		}
+		change := rl.Change{Schema: rl.ChangeSchema, Time: workflow.Now(ctx).UTC(), Update: first, By: s.By, Why: s.Why, Text: s.Text, Config: s.Config}
 		if err := workflow.ExecuteActivity(noBeat(ctx), stages.Change, activities.ChangeIn{Stage: t.at(t.Next), Change: change}).Get(ctx, nil); err != nil {
 			return err
 		}

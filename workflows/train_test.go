@@ -221,6 +221,29 @@ func TestNothingToTrainOn(t *testing.T) {
 	}
 }
 
+// A change is in effect from the first update that is not made yet, also where the run is paused in an evaluation.
+func TestAChangeBeginsWithWhatIsNotMade(t *testing.T) {
+	w := newWorld(t)
+	var first []rl.UpdateNumber
+	w.env.OnActivity(stages.Change, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.ChangeIn) error {
+		first = append(first, in.Change.Update)
+		return nil
+	})
+	w.env.OnWorkflow(Evaluate, mock.Anything, mock.Anything).After(time.Hour).Return(activities.ScoreEvaluationOut{}, nil)
+	p := Plan{Updates: 2, EvalEvery: 2, Size: 2, PerActivity: 2, EpisodeTimeout: time.Minute, Guard: rl.GuardRules{Promote: "success >= best", Updates: 2}}
+	tester := Command{By: "tester", Why: "to see"}
+	for i, c := range []struct {
+		name string
+		arg  any
+	}{{Pause, tester}, {Set, Setting{Command: tester, Config: rl.Ref{Key: "new"}, Plan: p}}, {Resume, tester}} {
+		w.env.RegisterDelayedCallback(func() { w.env.UpdateWorkflowNoRejection(c.name, fmt.Sprint(i), t, c.arg) }, time.Duration(i+1)*time.Minute)
+	}
+	w.train(t, p)
+	if want := []rl.UpdateNumber{1}; !slices.Equal(first, want) { // version 0 was being evaluated
+		t.Errorf("in effect from %v, want %v", first, want)
+	}
+}
+
 // A change that is asked for twice takes effect once, and is told once.
 func TestTheSameChangeTwice(t *testing.T) {
 	w := newWorld(t)
