@@ -42,8 +42,8 @@ type SignChange struct {
 	Is      float64 `json:"is"`
 }
 
-// Agree compares the two scorings of an update's groups. Advantages are those that the run's own estimator gives, of all groups
-// together, under cfg with the reward `by` for the new scores. The error is advantage.New's.
+// Agree compares the two scorings of an update's groups. Advantages are those that the estimator of cfg, which the update was made
+// with, gives of all groups together, with the reward `by` for the new scores. The error is advantage.New's.
 func Agree(s Stage, cfg rl.Config, by rl.RewardConfig, groups []Rescored) (Agreement, error) {
 	out := Agreement{Groups: len(groups), SignChanges: []SignChange{}}
 	taus := 0.0
@@ -137,7 +137,7 @@ func advantages(s Stage, cfg rl.Config, groups []Rescored, of func(Rescored) rl.
 	for i, g := range groups {
 		played[i], scores[i] = g.Group, of(g)
 	}
-	batch, _, _, err := advantage.Assemble(s.Run, s.Update, played, scores, cfg)
+	batch, _, _, err := advantage.Assemble(s.Run, newest(groups)+1, played, scores, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +154,22 @@ func advantages(s Stage, cfg rl.Config, groups []Rescored, of func(Rescored) rl.
 		}
 	}
 	return out, nil
+}
+
+// newest is the update that made the newest version among those that sampled the groups. Staleness counts from it: after a
+// fallback an update trains a version that is older than the update before.
+func newest(groups []Rescored) (n rl.UpdateNumber) {
+	for _, g := range groups {
+		for _, t := range g.Trajectories {
+			if t == nil {
+				continue
+			}
+			if _, made, err := t.Policy.Last.Parse(); err == nil {
+				n = max(n, made)
+			}
+		}
+	}
+	return n
 }
 
 // Add takes in what was compared in further updates.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/config"
@@ -43,6 +45,12 @@ func (s *Store) Changes(ctx context.Context, run rl.RunID) (all []rl.Change, err
 // Config is a run's configuration as it stands: the one it was started with, or the one of its last change. Errors as FindJSON:
 // NotFound when there is no such run.
 func (s *Store) Config(ctx context.Context, run rl.RunID) (ref rl.Ref, cfg rl.Config, err error) {
+	return s.ConfigOf(ctx, run, math.MaxInt)
+}
+
+// ConfigOf is the configuration that update n of a run is made with: the one of the last change that was in effect for it. Of an
+// update that was changed in its midst that is what it was finished with; its stages that were done by then stand. Errors as Config.
+func (s *Store) ConfigOf(ctx context.Context, run rl.RunID, n rl.UpdateNumber) (ref rl.Ref, cfg rl.Config, err error) {
 	ref, body, err := s.Find(ctx, ConfigKey(run))
 	if err != nil {
 		return ref, cfg, err
@@ -51,13 +59,15 @@ func (s *Store) Config(ctx context.Context, run rl.RunID) (ref rl.Ref, cfg rl.Co
 	if err != nil {
 		return ref, cfg, err
 	}
-	if len(names) > 0 {
-		_, last, err := FindJSON[rl.Change](ctx, s, ChangePrefix(run)+names[len(names)-1])
+	for _, name := range slices.Backward(names) {
+		_, c, err := FindJSON[rl.Change](ctx, s, ChangePrefix(run)+name)
 		if err != nil {
 			return ref, cfg, err
 		}
-		cfg, err = s.ConfigAt(ctx, last.Config)
-		return last.Config, cfg, err
+		if c.Update <= n {
+			cfg, err = s.ConfigAt(ctx, c.Config)
+			return c.Config, cfg, err
+		}
 	}
 	cfg, err = decodeConfig(ref.Key, body)
 	return ref, cfg, err

@@ -33,6 +33,7 @@ func TestConformance(t *testing.T) {
 		{"journal", journal},
 		{"damaged segment", damagedSegment},
 		{"trajectories", trajectories},
+		{"changed configurations", changedConfigs},
 		{"verify", verify},
 		{"gc", collected},
 		{"gc keeps the reference", keepsTheReference},

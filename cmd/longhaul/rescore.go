@@ -60,11 +60,10 @@ func (a *app) rescoreCommand() *cobra.Command {
 // rescorer scores groups of a run again.
 type rescorer struct {
 	*app
-	conn   *conn
-	acts   *activities.Activities
-	stage  activities.Stage
-	config rl.Config
-	by     rl.RewardConfig
+	conn  *conn
+	acts  *activities.Activities
+	stage activities.Stage
+	by    rl.RewardConfig
 }
 
 func (a *app) rescorer(ctx context.Context, c *conn, run rl.RunID, by otherReward) (*rescorer, error) {
@@ -72,7 +71,7 @@ func (a *app) rescorer(ctx context.Context, c *conn, run rl.RunID, by otherRewar
 	if err != nil {
 		return nil, noRun(run, err)
 	}
-	r := &rescorer{app: a, conn: c, config: cfg, stage: activities.Stage{Run: run, Store: c.URI, Config: ref}}
+	r := &rescorer{app: a, conn: c, stage: activities.Stage{Run: run, Store: c.URI, Config: ref}}
 	r.acts = &activities.Activities{OpenStore: c.OpenStore, Getenv: a.getenv, Log: a.log}
 	if by.limits() { // which would let this command pass the one that the run holds to
 		state, err := liveState(ctx, c, run, "")
@@ -157,7 +156,11 @@ func (r *rescorer) update(ctx context.Context, n rl.UpdateNumber) (activities.Ag
 	if err != nil {
 		return activities.Agreement{}, err
 	}
-	return activities.Agree(s, r.config, r.by, groups)
+	_, cfg, err := r.conn.Store.ConfigOf(ctx, s.Run, n) // with its estimator, whatever the run has been set to since
+	if err != nil {
+		return activities.Agreement{}, err
+	}
+	return activities.Agree(s, cfg, r.by, groups)
 }
 
 // telling shows how far it is with something, and says once what it waits for.
