@@ -11,9 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/safetensors"
-	"github.com/longhaul-rl/longhaul/store"
 	"github.com/longhaul-rl/longhaul/tiny"
 	"github.com/longhaul-rl/longhaul/tiny/nn"
 )
@@ -32,61 +30,40 @@ func TestTrainersAgree(t *testing.T) {
 	written(t, filepath.Join(dir, "reference"), reference)
 	published(t, b, run, 0, reference)
 	manifest := published(t, b, run, 1, base)
-	batch := aBatch(3, base.Model, t)
-	write(t, filepath.Join(dir, "batch.safetensors"), store.EncodeBatch(batch))
-	work := spec(t, b, manifest, batch)
+	steps := append(policySteps(t, b, manifest, aBatch(3, base.Model, t), dir), pairStep(t, b, manifest, aBatch(4, base.Model, t), dir))
+	steps = append(steps, demonstrationStep(t, b, manifest, aBatch(5, nil, t), dir))
 	var jobs []map[string]any
-	var configs []rl.Config
-	for i, v := range variants {
-		cfg := tuned(t, func(c *rl.Config) {
-			v.change(&c.Loss)
-			c.Update.Minibatches, c.Update.MaxGradNorm = 1, []float64{.01, 1000}[i%2]
-		})
-		configs, jobs = append(configs, cfg), append(jobs, job(t, cfg, work))
+	for _, s := range steps {
+		jobs = append(jobs, s.job)
 	}
 	body, err := json.Marshal(jobs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "jobs.json"), body)
-	theirs := golden(t, python, dir)
-	for i, v := range variants {
-		trainer, ours, err := train(t, b, configs[i], work)
+	theirs := inPyTorch(t, python, dir)
+	for i, s := range steps {
+		trainer, ours, err := s.ours()
 		if err != nil {
-			t.Fatalf("%s: %v", v.name, err)
+			t.Fatalf("%s: %v", s.name, err)
 		}
 		for _, name := range []string{"loss", "kl", "reference_kl", "entropy", "clip_low_fraction", "clip_high_fraction", "off_policy_masked_fraction", "ratio_max"} {
 			if _, ok := ours[name]; ok && !(math.Abs(ours[name]-theirs[i][name]) < 1e-5) {
-				t.Errorf("%s: %s %v, theirs %v", v.name, name, ours[name], theirs[i][name])
+				t.Errorf("%s: %s %v, theirs %v", s.name, name, ours[name], theirs[i][name])
 			}
 		}
 		if n := ours["grad_norm"]; !(math.Abs(n-theirs[i]["grad_norm"]) < 1e-4*n) {
-			t.Errorf("%s: gradient of norm %v, theirs %v", v.name, n, theirs[i]["grad_norm"])
+			t.Errorf("%s: gradient of norm %v, theirs %v", s.name, n, theirs[i]["grad_norm"])
 		}
 		at := filepath.Join(dir, fmt.Sprint(i))
 		if far := distance(tensors(t, trainer.Model.Tensors()), read(t, at, tiny.WeightsFile)); !(far < 1e-5) {
-			t.Errorf("%s: the weights differ by %v", v.name, far)
+			t.Errorf("%s: the weights differ by %v", s.name, far)
 		}
 		before, mine, other := tensors(t, base.State()), tensors(t, trainer.State()), read(t, at, tiny.OptimizerFile)
-		if cos := cosine(configs[i].Update.Beta1, before, mine, other); !(cos >= .9999) {
-			t.Errorf("%s: cosine of the gradients %v", v.name, cos)
+		if cos := cosine(s.cfg.Update.Beta1, before, mine, other); !(cos >= .9999) {
+			t.Errorf("%s: cosine of the gradients %v", s.name, cos)
 		}
 	}
-}
-
-// job is what golden.py needs of a configuration.
-func job(t *testing.T, cfg rl.Config, work rl.UpdateSpec) map[string]any {
-	t.Helper()
-	loss := map[string]any{}
-	if err := json.Unmarshal(rl.CanonicalJSON(cfg.Loss), &loss); err != nil {
-		t.Fatal(err)
-	}
-	whole := lossOf(cfg, work.TrainedTokens)
-	loss["length"], loss["tokens"] = whole.Length, whole.Tokens
-	return map[string]any{"loss": loss, "temperature": cfg.Sampling.Temperature, "optimiser": map[string]any{
-		"learning_rate": work.LearningRate, "beta1": cfg.Update.Beta1, "beta2": cfg.Update.Beta2,
-		"weight_decay": cfg.Update.WeightDecay, "max_grad_norm": cfg.Update.MaxGradNorm,
-	}}
 }
 
 // The trainer's own tests, which hold its losses to the vectors that tiny/nn is held to.
@@ -103,8 +80,8 @@ func TestTrainerInPython(t *testing.T) {
 	}
 }
 
-// golden runs trainer/tests/golden.py on a directory and returns the metrics of its jobs.
-func golden(t *testing.T, python, dir string) (metrics []map[string]float64) {
+// inPyTorch runs trainer/tests/golden.py on a directory and returns the metrics of its jobs.
+func inPyTorch(t *testing.T, python, dir string) (metrics []map[string]float64) {
 	t.Helper()
 	trainer, err := filepath.Abs("../trainer")
 	if err != nil {

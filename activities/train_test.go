@@ -127,10 +127,11 @@ var variants = []struct {
 	}},
 }
 
-// spec is the second update of a stored run on a stored batch.
+// spec is the second update of a stored run on a batch, which it stores by its hash: there may be several.
 func spec(t *testing.T, b *bench, base rl.Ref, batch rl.Batch) rl.UpdateSpec {
 	t.Helper()
-	ref, err := b.store.Put(t.Context(), store.BatchKey(run, 1), store.EncodeBatch(batch))
+	body := store.EncodeBatch(batch)
+	ref, err := b.store.Put(t.Context(), store.RunPrefix(run)+"batches/"+store.SHA256(body), body)
 	if err != nil {
 		t.Fatal(err)
 	}

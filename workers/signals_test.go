@@ -51,7 +51,6 @@ func TestRunsWarn(t *testing.T) {
 	}
 }
 
-// A run with a curriculum samples every task, puts off what taught nothing, says so on its ledgers, and ends with the same
 // A run with a curriculum puts off tasks that taught nothing, says so on its ledgers, and ends with the same checkpoint every
 // time.
 func TestRunWithCurriculum(t *testing.T) {

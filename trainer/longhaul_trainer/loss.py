@@ -12,7 +12,8 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Loss:
-    use: str = "ppo"  # ppo, cispo, gspo or sapo
+    use: str = "ppo"  # ppo, cispo, gspo or sapo; dpo, which batch_loss does not know: see dpo
+    beta: float = 0.1  # dpo
     clip_low: float = 0.2
     clip_high: float = 0.28
     ratio_cap: float = 0.0  # ppo; 0: none

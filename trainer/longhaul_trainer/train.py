@@ -1,5 +1,5 @@
-"""One optimiser step, the same as the embedded trainer's (tiny/nn/trainer.go, activities/train.go): to rounding, the same
-weights come out of the same batch."""
+"""One optimiser step, the same as the embedded trainer's (tiny/nn/trainer.go and dpo.go, activities/train.go): to rounding, the
+same weights come out of the same batch."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from .loss import Loss, Rows, batch_loss, mismatch_weights, penalised_advantages
+from .loss import Loss, Rows, batch_loss, cross_entropy, dpo, mismatch_weights, penalised_advantages
 from .wire import Batch
 
 
@@ -56,12 +56,12 @@ def prepare(batch: Batch, loss: Loss, model: PreTrainedModel, reference: PreTrai
     p = Prepared(batch, old=batch.log_probs, advantages=batch.advantages)
     if loss.mismatch_cap > 0:
         p.old = log_probs(model, batch.tokens, temperature)[0]
-    if loss.kl_coef == 0:
+    if loss.kl_coef == 0 and loss.use != "dpo":
         return p
     if reference is None:
-        raise ValueError(f"kl_coef is {loss.kl_coef}, but there is no reference policy")
+        raise ValueError(f"{loss.use} with a kl_coef of {loss.kl_coef} needs a reference policy")
     p.reference = log_probs(reference, batch.tokens, temperature)[0]
-    if loss.kl_in == "reward":
+    if loss.kl_coef > 0 and loss.kl_in == "reward":
         p.advantages = penalised_advantages(loss.kl, loss.kl_coef, p.advantages, p.old, p.reference, batch.mask)
     return p
 
@@ -78,6 +78,33 @@ def step(model: PreTrainedModel, optimizer: torch.optim.AdamW, p: Prepared, loss
         rows.sampler = p.batch.log_probs
         rows.weights = mismatch_weights(p.old, rows.sampler, new, loss.mismatch_cap)
     value, metrics = batch_loss(loss, rows)
+    return metrics | {"grad_norm": descend(model, optimizer, value, max_grad_norm)}
+
+
+def step_on_pairs(
+    model: PreTrainedModel, optimizer: torch.optim.AdamW, p: Prepared, pairs: Tensor, beta: float, temperature: float, max_grad_norm: float
+) -> dict[str, float]:
+    """Step with the loss dpo. pairs are row numbers of the batch, [pairs, 2]: the chosen answer and the rejected one."""
+    new, entropy = log_probs(model, p.batch.tokens, temperature)
+
+    def answers(t: Tensor) -> Tensor:
+        return torch.where(p.batch.mask, t, 0).sum(-1)[pairs.T]
+
+    (chosen, rejected), references = answers(new), answers(p.reference)
+    value = dpo(beta, chosen, rejected, *references)
+    seen = p.batch.mask[pairs]
+    return {"loss": value.item(), "entropy": entropy[pairs][seen].mean().item(), "grad_norm": descend(model, optimizer, value, max_grad_norm)}
+
+
+def imitate(model: PreTrainedModel, optimizer: torch.optim.AdamW, batch: Batch, max_grad_norm: float) -> dict[str, float]:
+    """Step on demonstrations, as in the warm-up: at temperature 1, whatever is sampled with."""
+    new, entropy = log_probs(model, batch.tokens, 1)
+    value = cross_entropy(new, batch.mask)
+    return {"loss": value.item(), "entropy": entropy[batch.mask].mean().item(), "grad_norm": descend(model, optimizer, value, max_grad_norm)}
+
+
+def descend(model: PreTrainedModel, optimizer: torch.optim.AdamW, value: Tensor, max_grad_norm: float) -> float:
+    """The optimiser's step down a loss; the gradient's norm before it was scaled down."""
     optimizer.zero_grad()
     value.backward()
     grads = [w.grad for w in model.parameters() if w.grad is not None]
@@ -88,4 +115,4 @@ def step(model: PreTrainedModel, optimizer: torch.optim.AdamW, p: Prepared, loss
         for g in grads:
             g.mul_(max_grad_norm / norm)
     optimizer.step()
-    return metrics | {"grad_norm": norm}
+    return norm
