@@ -59,6 +59,10 @@ func (v viewer) run(ctx context.Context, id rl.RunID) error {
 		return nil
 	}
 	v.out.print("\nSuccess over updates\n%s", curve(s, v.out))
+	if rows := render.Courses(s.Updates, v.out.style); rows != nil {
+		v.out.print("\n")
+		v.out.rows(rows)
+	}
 	rows = [][]string{{"UPDATE", "SUCCESS", "REWARD", "SPREAD", "FLAT GROUPS", "LOSS", "KL", "TOKENS", "SECONDS", "EVENTS"}}
 	for _, u := range s.Updates {
 		rows = append(rows, updateRow(u))

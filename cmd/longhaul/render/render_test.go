@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -226,6 +227,31 @@ episodes    0.0 turns and 0.0 tokens on average, 0.0 % cut off
 missing     0.0 % of the rollouts lost to failures, 0.0 % stale
 advantages  @  (@ is 7 trained tokens)
 `)
+}
+
+func TestCourses(t *testing.T) {
+	of := func(rewards map[string]float64) rl.UpdateSummary {
+		return rl.UpdateSummary{Signals: &rl.Signals{Rewards: rewards}}
+	}
+	same(t, Rows(Courses([]rl.UpdateSummary{
+		{}, // a warm-up
+		of(map[string]float64{"reward_exact": 0, "reward_cost": -.25}),
+		of(map[string]float64{"reward_exact": .2, "reward_format": 1, "reward_cost": -.25}),
+		of(map[string]float64{"reward_exact": .4, "reward_format": .5, "reward_cost": -.25}),
+		of(map[string]float64{"reward_exact": .8, "reward_format": .75, "reward_cost": -.25}),
+	}, Style{})), `
+COMPONENT      FIRST   LAST    RANGE             OVER UPDATES
+reward_cost    -0.250  -0.250  -0.250 to -0.250   ▁▁▁▁
+reward_exact   0.000   0.800   0.000 to 0.800     ▁▃▅█
+reward_format  1.000   0.750   0.500 to 1.000      █▁▅
+`)
+	if rows := Courses([]rl.UpdateSummary{{}, of(nil)}, Style{}); rows != nil {
+		t.Errorf("without components: %q", rows)
+	}
+	nan := math.NaN()
+	if got := fmt.Sprint(thinned([]float64{1, 3, nan, 5, nan, nan}, 3)); got != "[2 5 NaN]" {
+		t.Errorf("thinned to %s", got)
+	}
 }
 
 func TestDuration(t *testing.T) {
