@@ -1,5 +1,7 @@
 package rl
 
+import "maps"
+
 // Spend is what a run has paid for its judge so far: runs/<run>/spend.json, changed by compare-and-swap.
 type Spend struct {
 	Schema string  `json:"schema"` // SpendSchema
@@ -28,18 +30,21 @@ func (s Spend) Most() (calls int, usd float64) {
 // Reserve enters a call that is about to be made and can cost so much. The error is Exhausted, and nothing is entered, when the
 // call could pass a limit; 0: no limit.
 func (s Spend) Reserve(key string, most float64, maxCalls int, maxUSD float64) (Spend, error) {
+	with := s
 	if before, open := s.Open[key]; open {
-		s.Uncertain, s.UncertainUSD = s.Uncertain+1, s.UncertainUSD+before
+		with.Uncertain, with.UncertainUSD = s.Uncertain+1, s.UncertainUSD+before
 	}
-	s.Schema, s.Open = SpendSchema, with(s.Open, key, most)
-	calls, usd := s.Most()
+	with.Schema, with.Open = SpendSchema, map[string]float64{}
+	maps.Copy(with.Open, s.Open)
+	with.Open[key] = most
+	calls, usd := with.Most()
 	switch {
 	case maxUSD > 0 && usd > maxUSD:
 		return s, Errorf(Exhausted, "reward.max_usd", "the next call could bring what the judge has cost to %.4f USD; the limit is %g", usd, maxUSD)
 	case maxCalls > 0 && calls > maxCalls:
 		return s, Errorf(Exhausted, "reward.max_calls", "the next call would be number %d; the limit is %d", calls, maxCalls)
 	}
-	return s, nil
+	return with, nil
 }
 
 // Settle enters what an open call came to. One that is not open has been settled already.
@@ -54,22 +59,7 @@ func (s Spend) Settle(key string, spent Spent) Spend {
 
 // Release takes away an open call that was certainly not answered.
 func (s Spend) Release(key string) Spend {
-	open := map[string]float64{}
-	for k, v := range s.Open {
-		if k != key {
-			open[k] = v
-		}
-	}
-	s.Open = open
+	s.Open = maps.Clone(s.Open)
+	delete(s.Open, key)
 	return s
-}
-
-func with(open map[string]float64, key string, most float64) map[string]float64 {
-	out := map[string]float64{key: most}
-	for k, v := range open {
-		if k != key {
-			out[k] = v
-		}
-	}
-	return out
 }
