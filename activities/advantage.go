@@ -64,13 +64,7 @@ func (a *Activities) computeAdvantages(ctx context.Context, in ComputeAdvantages
 		return out, err
 	}
 	ledger.Update = in.Update
-	for _, judged := range scores {
-		ledger.Judge.Add(judged.Spent)
-		for _, note := range judged.Notes {
-			ledger.Notes = append(ledger.Notes, rl.Note{Task: judged.Task, Text: note})
-		}
-	}
-	ledger.USD = ledger.Judge.USD
+	judged(&ledger, scores)
 	if cfg.Curriculum.Floor > 0 {
 		_, c, _, err := recorded[rl.Curriculum](ctx, st, store.CurriculumKey(in.Run, in.Update))
 		if err != nil {
@@ -78,26 +72,36 @@ func (a *Activities) computeAdvantages(ctx context.Context, in ComputeAdvantages
 		}
 		ledger.PutOff = c.PutOff
 	}
-	out = ComputeAdvantagesOut{Sequences: len(batch.Samples), TrainedTokens: batch.TrainedTokens(), Versions: batch.Versions, LeftOut: ledger.LeftOut, Stats: stats}
-	for _, s := range batch.Samples {
-		out.Tokens += len(s.Tokens)
-	}
 	// What an earlier walk of the update wrote stands: it may have met a record that has been mended since.
-	if out.Ledger, _, err = st.PutFirst(ctx, store.LedgerKey(in.Run, in.Update), rl.CanonicalJSON(ledger)); err != nil {
+	ledgerRef, _, err := st.PutFirst(ctx, store.LedgerKey(in.Run, in.Update), rl.CanonicalJSON(ledger))
+	if err != nil {
 		return out, err
 	}
 	mine := store.EncodeBatch(batch)
 	ref, body, err := st.PutFirst(ctx, store.BatchKey(in.Run, in.Update), mine)
-	if err != nil || bytes.Equal(body, mine) {
-		out.Batch = ref
+	if err == nil && !bytes.Equal(body, mine) {
+		batch, err = store.DecodeBatch(body)
+	}
+	if err != nil {
 		return out, err
 	}
-	if batch, err = store.DecodeBatch(body); err != nil {
-		return out, err
+	out = ComputeAdvantagesOut{
+		Batch: ref, Ledger: ledgerRef, Sequences: len(batch.Samples), TrainedTokens: batch.TrainedTokens(), Versions: batch.Versions,
+		LeftOut: ledger.LeftOut, Stats: stats,
 	}
-	out.Batch, out.Sequences, out.TrainedTokens, out.Versions, out.Tokens = ref, len(batch.Samples), batch.TrainedTokens(), batch.Versions, 0
 	for _, s := range batch.Samples {
 		out.Tokens += len(s.Tokens)
 	}
 	return out, nil
+}
+
+// judged enters what the judge took and noted.
+func judged(ledger *rl.Ledger, scores []rl.Scores) {
+	for _, s := range scores {
+		ledger.Judge.Add(s.Spent)
+		for _, note := range s.Notes {
+			ledger.Notes = append(ledger.Notes, rl.Note{Task: s.Task, Text: note})
+		}
+	}
+	ledger.USD = ledger.Judge.USD
 }
