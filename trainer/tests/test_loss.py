@@ -84,6 +84,28 @@ class Losses(unittest.TestCase):
         new = -torch.tensor([[1.0, 2, math.nan], [3, 4, 5], [7, math.nan, math.nan]])
         self.near(loss.cross_entropy(new, mask), 22 / 6, 1e-7)
 
+    def test_token_mean_however_the_rows_are_split(self):
+        values = torch.tensor([[1.0, 2, 0], [3, 4, 5], [7, 0, 0]], dtype=torch.float64)
+        mask = torch.tensor([[1, 1, 0], [1, 1, 1], [1, 0, 0]]) > 0
+        self.near(loss.reduce(loss.Loss(reduction="token_mean"), values, mask), 22 / 6, 1e-12)
+        share = loss.Loss(reduction="global_token_mean", tokens=6)
+        for split in (1, 2):
+            parts = (loss.reduce(share, values[part], mask[part]) for part in (slice(split), slice(split, None)))
+            self.near(sum(parts), 22 / 6, 1e-12)
+
+    def test_what_is_masked_is_not_looked_at(self):
+        case = next(c for c in VECTORS["cases"] if c["batch"] == "far")
+        for low, high in ((-math.inf, math.inf), (math.inf, -math.inf), (math.nan, math.nan)):
+            c = columns(case)
+            for name, masked in (("new", low), ("old", high), ("advantages", low)):
+                c[name] = torch.where(c["mask"], c[name], masked)
+            rows = loss.Rows(**c)
+            rows.new.requires_grad_()
+            value, _ = loss.batch_loss(loss.Loss(**case["loss"]), rows)
+            value.backward()
+            self.near(value, case["value"], 5e-9)
+            self.near(rows.new.grad, case["gradients"], 1e-8)
+
     def test_unknown_names(self):
         rows = loss.Rows(**columns({"batch": "one"}))
         for wrong in ({"use": "grpo"}, {"reduction": "mean"}, {"kl": "k4", "kl_coef": 0.1}):
