@@ -69,17 +69,11 @@ func keeping(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func (a asking) reserve(ctx context.Context, call string, most float64) error {
-	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), a.spent, func(s rl.Spend) (rl.Spend, error) {
-		return s.Reserve(call, most, a.config.MaxCalls, a.config.MaxUSD)
-	})
-	return err
+	return a.spend(ctx, func(s rl.Spend) (rl.Spend, error) { return s.Reserve(call, most, a.config.MaxCalls, a.config.MaxUSD) })
 }
 
 func (a asking) settle(ctx context.Context, call string, spent rl.Spent) error {
-	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), a.spent, func(s rl.Spend) (rl.Spend, error) {
-		return s.Settle(call, spent), nil
-	})
-	return err
+	return a.spend(ctx, func(s rl.Spend) (rl.Spend, error) { return s.Settle(call, spent), nil })
 }
 
 // unanswered closes a call that the judge certainly did not serve; one of which that is not known stays open.
@@ -87,10 +81,25 @@ func (a asking) unanswered(ctx context.Context, call string, cause error) error 
 	if !errors.Is(cause, endpoint.ErrUnserved) {
 		return cause
 	}
-	_, err := store.ChangeJSON(ctx, a.store, store.SpendKey(a.run), a.spent, func(s rl.Spend) (rl.Spend, error) {
-		return s.Release(call), nil
+	return errors.Join(cause, a.spend(ctx, func(s rl.Spend) (rl.Spend, error) { return s.Release(call), nil }))
+}
+
+// spend changes the run's spending. What another version of this program wrote of it may count what this one does not know of, and
+// is left alone: nothing more is spent.
+func (a asking) spend(ctx context.Context, change func(rl.Spend) (rl.Spend, error)) error {
+	key := store.SpendKey(a.run)
+	_, err := store.ChangeJSON(ctx, a.store, key, a.spent, func(s rl.Spend) (_ rl.Spend, err error) {
+		if s.Schema == "" { // JSON, but no spending
+			if s, err = a.spent(ctx); err != nil {
+				return s, err
+			}
+		}
+		if s.Schema != rl.SpendSchema {
+			return s, rl.Errorf(rl.Refused, "store "+key, "its schema is %q, not %q: another version of longhaul has written it", s.Schema, rl.SpendSchema)
+		}
+		return change(s)
 	})
-	return errors.Join(cause, err)
+	return err
 }
 
 // spent is what the run's recorded answers have cost: its spending, where that record is lost.

@@ -9,7 +9,7 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// Member is what an estimator knows of a rollout that counts in its group: its score, whose value is finite, and its
+// Member is what an estimator knows of a rollout that counts in its group: its score, which is rl.Countable, and its
 // turns as they were played.
 type Member struct {
 	Score      rl.Score

@@ -25,7 +25,7 @@ type Stats struct {
 // A rollout is left out for the first of these that holds:
 //
 //	failed_*       it has no trajectory; the reason begins with the kind (failed_environment when it does not)
-//	unscored       its score has no finite value; or failed_judge, when the score's reason begins with that
+//	unscored       its score or a turn's reward is not rl.Countable; or failed_judge, when the score's reason begins with that
 //	stale          current version (update-1) minus the first version that sampled it > group.max_staleness
 //	no_action, no_logprobs, failed_store   it gives no training rows (see rl.Trajectory.Samples)
 //	below_quorum   fewer than group.quorum of its group are scored and fresh

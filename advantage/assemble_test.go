@@ -1,6 +1,7 @@
 package advantage
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
@@ -120,6 +121,12 @@ var spoil = map[string]struct {
 	}, []rl.LeftOut{"", "", rl.Unscored, ""}},
 	"a score that is not a number": {func(_ *rl.Group, s *rl.Scores, _ *rl.Config) {
 		s.Scores[2].Value = math.NaN()
+	}, []rl.LeftOut{"", "", rl.Unscored, ""}},
+	"a score beyond all measure": {func(_ *rl.Group, s *rl.Scores, _ *rl.Config) {
+		s.Scores[2].Value = 1e200
+	}, []rl.LeftOut{"", "", rl.Unscored, ""}},
+	"a turn's reward beyond all measure": {func(g *rl.Group, _ *rl.Scores, _ *rl.Config) {
+		g.Trajectories[2].Turns[1].Reward = -1e39
 	}, []rl.LeftOut{"", "", rl.Unscored, ""}},
 	"a failed judge": {func(_ *rl.Group, s *rl.Scores, _ *rl.Config) {
 		for i := range s.Scores {
@@ -327,4 +334,47 @@ func TestAssembleBalances(t *testing.T) {
 // intact reports whether a group can still be spoilt: its faults index members 0 to 3.
 func intact(g rl.Group, s rl.Scores) bool {
 	return len(s.Scores) == 4 && len(g.Trajectories) == 4 && !slices.Contains(g.Trajectories, nil)
+}
+
+// Whatever is scored, and whatever turns earn: an update's advantages are finite, and what is said of it can be written down.
+func TestNoScoreSpoilsAnUpdate(t *testing.T) {
+	wild := rapid.SampledFrom([]float64{0, 1, .5, -1, 5e-324, 1e-300, 1e15, 1e24, -1e24, 1e25, 1e39, 1e200, math.MaxFloat64, -math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN()})
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := config()
+		cfg.Group.Quorum, cfg.Reward = 0, rl.RewardConfig{Use: "exact", Add: rl.RewardWeights{Turns: 1e6}}
+		cfg.Advantage = rl.AdvantageConfig{
+			Use: rapid.SampledFrom(Names()).Draw(t, "use"), Std: rapid.SampledFrom([]string{"population", "sample", "none"}).Draw(t, "std"),
+			Gamma: 1, StepWeight: 1000,
+			Singleton: rapid.SampledFrom([]string{"drop", "keep"}).Draw(t, "singleton"),
+		}
+		var groups []rl.Group
+		var scores []rl.Scores
+		for i := range rapid.IntRange(1, 3).Draw(t, "groups") {
+			g, s := group(rl.TaskID(fmt.Sprintf("train-%d", i)), rapid.SliceOfN(wild, 0, 4).Draw(t, "scores")...)
+			for m := range s.Scores {
+				s.Scores[m].Metrics = map[string]float64{"reward_exact": wild.Draw(t, "exact"), "reward_turns": wild.Draw(t, "turns")}
+				s.Scores[m].Turns = rapid.SliceOfN(wild, 2, 2).Draw(t, "contributed")
+				for k := range g.Trajectories[m].Turns {
+					g.Trajectories[m].Turns[k].Reward = wild.Draw(t, "reward")
+				}
+			}
+			groups, scores = append(groups, g), append(scores, s)
+		}
+		batch, ledger, stats, err := Assemble(run, update, groups, scores, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range batch.Samples {
+			for i, a := range row.Advantages {
+				if a-a != 0 {
+					t.Fatalf("%v: the advantage at %d is %v", row.Episode, i, a)
+				}
+			}
+		}
+		for _, v := range []any{ledger, stats} {
+			if _, err := json.Marshal(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }

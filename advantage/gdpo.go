@@ -1,10 +1,6 @@
 package advantage
 
-import (
-	"math"
-
-	"github.com/longhaul-rl/longhaul/rl"
-)
+import "github.com/longhaul-rl/longhaul/rl"
 
 func init() { register("gdpo", GDPO) }
 
@@ -17,7 +13,7 @@ type Component struct {
 // components are those of a score that its reward kept beside the total, as metrics reward_NAME.
 func components(s rl.Score, r rl.RewardConfig) (out []Component) {
 	for _, t := range append([]rl.Weighted{{Name: r.Use, Weight: 1}}, r.Add.Terms()...) {
-		if v, ok := s.Metrics["reward_"+t.Name]; ok && !math.IsNaN(v) && !math.IsInf(v, 0) {
+		if v, ok := s.Metrics["reward_"+t.Name]; ok && rl.Countable(v) {
 			out = append(out, Component{t.Name, v, t.Weight})
 		}
 	}

@@ -2,7 +2,6 @@ package advantage
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -15,8 +14,8 @@ func failure(g rl.Group, member int) (rl.LeftOut, string) {
 	return rl.LeftOutOf(g.Failed[member], rl.EnvFailed), g.Failed[member]
 }
 
-// scoreOf is a member's score. One that is missing, belongs to another task or is not finite is no score: absent
-// is never 0.
+// scoreOf is a member's score. One that is missing, belongs to another task or cannot be counted with is no score: absent
+// is never 0. Nor is there one where the rewards of its turns, which estimators add to it, cannot be counted with.
 func scoreOf(g rl.Group, judged rl.Scores, member int) rl.Score {
 	switch {
 	case judged.Task != g.Task.ID:
@@ -25,8 +24,15 @@ func scoreOf(g rl.Group, judged rl.Scores, member int) rl.Score {
 		return rl.Score{Unscored: fmt.Sprintf("%d scores for %d members", len(judged.Scores), len(g.Trajectories))}
 	}
 	s := judged.Scores[member]
-	if s.Scored() && (math.IsNaN(s.Value) || math.IsInf(s.Value, 0)) {
-		return rl.Score{Unscored: fmt.Sprintf("the score %g is not a finite number", s.Value)}
+	if s.Scored() && !rl.Countable(s.Value) {
+		return rl.Score{Unscored: fmt.Sprintf("the score %g is no number to learn from", s.Value)}
+	}
+	if t := g.Trajectories[member]; t != nil {
+		for i, turn := range t.Turns {
+			if !rl.Countable(turn.Reward) {
+				return rl.Score{Unscored: fmt.Sprintf("turn %d earned %g, which is no number to learn from", i, turn.Reward)}
+			}
+		}
 	}
 	return s
 }

@@ -57,7 +57,7 @@ func componentMeans(groups []rl.Group, scores []rl.Scores) map[string]float64 {
 		for m := range g.Trajectories {
 			s := scoreOf(g, scores[i], m)
 			for name, v := range s.Metrics {
-				if s.Scored() && strings.HasPrefix(name, "reward_") && v-v == 0 {
+				if s.Scored() && strings.HasPrefix(name, "reward_") && rl.Countable(v) {
 					sums[name], counts[name] = sums[name]+v, counts[name]+1
 				}
 			}

@@ -49,10 +49,7 @@ const maxWait = 24 * time.Hour
 // statusError is the error of an answer with another status than 2xx.
 func (s Server) statusError(status int, h http.Header, body []byte) *rl.Error {
 	say, code := words(body)
-	if s.Secret != "" {
-		say = strings.ReplaceAll(say, s.Secret, "[key]") // some servers repeat the key they refuse
-	}
-	say = Shorten(say)
+	say = Shorten(s.Hide(say))
 	e := &rl.Error{Kind: rl.Refused, At: s.At, Err: fmt.Errorf("%d %s: %s", status, http.StatusText(status), say)}
 	switch {
 	case status >= 500, status == 408, status == 409, status == 425, status == 429:
@@ -67,6 +64,18 @@ func (s Server) statusError(status int, h http.Header, body []byte) *rl.Error {
 	}
 	return e
 }
+
+// Hide is what a server said, without the key, which some servers repeat.
+func (s Server) Hide(words string) string {
+	if len(s.Secret) < leastSecret {
+		return words
+	}
+	return strings.ReplaceAll(words, s.Secret, "[key]")
+}
+
+// leastSecret is the length of the shortest key that is one, in bytes: servers that need none are given "EMPTY" or "x", and texts may
+// hold that by themselves.
+const leastSecret = 8
 
 // lost are the answers of go-betweens that do not know what became of a request, or gave up on it: it may have been served.
 var lost = map[int]bool{408: true, 409: true, 502: true, 504: true, 520: true, 522: true, 524: true}

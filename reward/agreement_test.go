@@ -114,7 +114,7 @@ func TestAgreementsAgree(t *testing.T) {
 
 func TestByPlace(t *testing.T) {
 	q := Question{IDs: []string{"B2", "C3", "D4"}, Messages: []rl.Message{{Role: rl.System, Content: "judge"},
-		{Role: rl.User, Content: "# The attempts\n[D4 0123456789a begins]\n> [B2 too early] begins]\n[D4 0123456789a ends]\n[B2 0123456789a begins]\nx\n[B2 0123456789a ends]\n[C3 0123456789a begins]\n"}}}
+		{Role: rl.User, Content: "# The attempts\n[D4 0123456789a begins]\n> [B2 too early] begins]\n< [C3 0123456789a begins]\n  [C3 0123456789a begins]\n[D4 0123456789a ends]\n[B2 0123456789a begins]\nx\n[B2 0123456789a ends]\n[C3 0123456789a begins]\n"}}}
 	whole := `{"scores":[{"id":"B2","score":0.5},{"id":"C3","score":0},{"id":"D4","score":1,"turns":[1]}]}`
 	got := ByPlace(q, Reply{Text: whole, Finish: "stop"})
 	if len(got) != 3 || got[0] != 1 || got[1] != .5 || got[2] != 0 {

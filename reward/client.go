@@ -124,16 +124,27 @@ func (j *Client) Ask(ctx context.Context, key string, q Question) (Reply, error)
 		return Reply{}, j.server.Failure(err)
 	}
 	c := r.Choices[0]
-	out := Reply{Text: strings.ToValidUTF8(c.Message.Content, "\uFFFD"), Finish: string(c.FinishReason), Model: r.Model, Spent: rl.Spent{
+	out := Reply{Text: strings.ToValidUTF8(j.server.Hide(text(c.Message)), "\uFFFD"), Finish: string(c.FinishReason), Model: r.Model, Spent: rl.Spent{
 		Calls: 1, PromptTokens: max(r.Usage.PromptTokens, 0), ReplyTokens: max(r.Usage.CompletionTokens, 0)}}
 	if out.Text == "" && c.Message.Refusal != "" {
-		out.Text = "(the judge refuses: " + c.Message.Refusal + ")"
+		out.Text = "(the judge refuses: " + j.server.Hide(c.Message.Refusal) + ")"
 	}
 	out.Spent.USD = j.usd(out.Spent.PromptTokens, out.Spent.ReplyTokens)
 	if out.Spent.PromptTokens == 0 && out.Spent.ReplyTokens == 0 {
 		out.Spent.USD = j.Most(q) // a server that counts nothing still bills
 	}
 	return out, nil
+}
+
+// text is what a message says, where that is given in parts, too.
+func text(m openai.ChatCompletionMessage) string {
+	said := m.Content
+	for _, part := range m.MultiContent {
+		if part.Type == openai.ChatMessagePartTypeText {
+			said += part.Text
+		}
+	}
+	return said
 }
 
 // Models asks the server which models it has, which costs nothing. There is at least one. Errors as Ask.

@@ -104,6 +104,8 @@ func TestReplies(t *testing.T) {
 	}{
 		{`{"choices":[{"message":{"content":"{}"},"finish_reason":"length"}],"usage":{"prompt_tokens":1,"completion_tokens":0}}`, "{}", "length", .000002},
 		{`{"choices":[{"message":{"content":null,"refusal":"I do not judge"},"finish_reason":"stop"}]}`, "(the judge refuses: I do not judge)", "stop", .000812},
+		{`{"choices":[{"message":{"content":[{"type":"thinking"},{"type":"text","text":"{"},{"type":"text","text":"}"}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":0}}`, "{}", "stop", .000002},
+		{`{"choices":[{"message":{"content":"your key is ` + secret + `"}}],"usage":{"prompt_tokens":1,"completion_tokens":0}}`, "your key is [key]", "", .000002},
 		{`{"choices":[{"message":{"content":""}}],"usage":{"prompt_tokens":-5,"completion_tokens":-1}}`, "", "", .000812},
 	} {
 		j, _ := askingOf(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, c.answer) }, nil)

@@ -20,21 +20,28 @@ func answer(reply string) (string, error) {
 			return "", errors.New("the thinking has no end, and nothing comes after it")
 		}
 	}
-	if strings.TrimSpace(reply) == "" {
+	switch {
+	case strings.TrimSpace(reply) == "":
 		return "", errors.New("the reply is empty")
+	case len(reply) > maxAnswer:
+		return "", fmt.Errorf("the reply has %d bytes, which is too long for one", len(reply))
 	}
 	return reply, nil
 }
 
 const thoughtEnds = "</think>"
 
+// maxAnswer bounds what is read of a reply, its thinking aside, in bytes: a model that has lost its way writes on to its limit, and
+// some servers hold to none.
+const maxAnswer = 1 << 20
+
 // maxBeginnings bounds the work on a reply that is nonsense: beginnings of objects that are none.
 const maxBeginnings = 100
 
-// objects finds the distinct JSON objects in a text that have "scores". Beginnings of objects that are none are passed over, except
-// where they begin with "scores".
+// objects finds the distinct JSON objects in a text that have "scores", the first two at most: more are no better. Beginnings of
+// objects that are none are passed over, except where they begin with "scores".
 func objects(text string) (found []json.RawMessage, err error) {
-	for at, failed := 0, 0; failed < maxBeginnings; {
+	for at, failed := 0, 0; failed < maxBeginnings && len(found) < 2; {
 		i := strings.IndexByte(text[at:], '{')
 		if i < 0 {
 			break

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// mark begins an attempt in a question.
-var mark = regexp.MustCompile(`\[(\S+) [0-9a-f]{11} begins\]\n`)
+// mark begins an attempt in a question, at the beginning of a line: no line that an agent or a tool wrote begins so.
+var mark = regexp.MustCompile(`(?m)^\[(\S+) [0-9a-f]{11} begins\]\n`)
 
 // ByPlace is what a reply scores the attempts, in the order in which the question tells them; nil where it is no valid reply.
 func ByPlace(q Question, r Reply) []float64 {

@@ -41,7 +41,7 @@ func verdicts(reply string, ids []string, turns map[string]int) (map[string]verd
 	case 1:
 		return read(found[0], ids, turns)
 	}
-	return nil, fmt.Errorf(`there are %d different JSON objects with "scores"; give one`, len(found))
+	return nil, errors.New(`there are different JSON objects with "scores"; give one`)
 }
 
 // maxFaults bounds how many faults of a reply are named.

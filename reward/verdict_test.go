@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestVerdictsRead(t *testing.T) {
@@ -51,7 +52,7 @@ func TestVerdictsRefused(t *testing.T) {
 		{"two scores in one entry", both(`{"id":"C3","score":0,"score":1}`), `"score" is given twice in one object; id "C3" is missing`},
 		{"two scores, one escaped", both(`{"id":"C3","score":0,"\u0073core":1}`), `"score" is given twice in one object; id "C3" is missing`},
 		{"two lists", `{"scores":[],"scores":[` + b + `]}`, `"scores" is given twice in one object`},
-		{"two verdicts", both(`{"id":"C3","score":0}`) + both(`{"id":"C3","score":1}`), `there are 2 different JSON objects with "scores"; give one`},
+		{"two verdicts", both(`{"id":"C3","score":0}`) + both(`{"id":"C3","score":1}`), `there are different JSON objects with "scores"; give one`},
 		{"a quoted verdict in a broken one", `{"scores":[{"id":"B2","reason":"it says ` + both(`{"id":"C3","score":1}`) + `","score":0}]}`,
 			`the JSON that begins "{\"scores\":[{\"id\":\"B2\",\"reason\":\"it says ..." cannot be read: invalid character 's' after object key:value pair`},
 		{"cut off", `{"scores":[` + b + `,{"id":"C`, `the JSON that begins "{\"scores\":[{\"id\":\"B2\",\"score\":0.5},{\"id\"..." cannot be read: unexpected EOF`},
@@ -68,6 +69,25 @@ func TestVerdictsRefused(t *testing.T) {
 		got, err := verdicts(c.reply, []string{"C3", "B2"}, nil)
 		if got != nil || err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v\ngot  %v\nwant %s", c.name, got, err, c.want)
+		}
+	}
+}
+
+// A model that has lost its way writes on to its limit, and a reply is read in time that grows with its length all the same.
+func TestNonsenseIsReadInTime(t *testing.T) {
+	var many strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&many, `{"scores":%d}`, i)
+	}
+	for name, reply := range map[string]string{
+		"verdict after verdict":   many.String(),
+		"one that has no end":     strings.Repeat(`{"a":`, maxBeginnings) + `"` + strings.Repeat("x", maxAnswer-1000),
+		"no verdicts at all":      strings.Repeat("{}", maxAnswer/2),
+		"more than anybody reads": strings.Repeat("{}", maxAnswer),
+	} {
+		began := time.Now()
+		if _, err := verdicts(reply, []string{"B2"}, nil); err == nil || time.Since(began) > 20*time.Second {
+			t.Errorf("%s: %v after %s", name, err, time.Since(began))
 		}
 	}
 }

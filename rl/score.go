@@ -1,5 +1,7 @@
 package rl
 
+import "math"
+
 // Score is a judged or computed reward of one trajectory, with named metrics beside it.
 // Either Value counts, or Unscored says why there is none; an absent score is never a zero.
 type Score struct {
@@ -13,6 +15,13 @@ type Score struct {
 
 // Scored reports whether Value counts.
 func (s Score) Scored() bool { return s.Unscored == "" }
+
+// MostScore is the largest magnitude that a score, one of its metrics or a turn's reward may have: far above all that anybody
+// means, and far below where sums, squares and float32 gradients of such numbers overflow.
+const MostScore = 1e24
+
+// Countable reports whether a number can be a score, a metric or a turn's reward. NaN cannot.
+func Countable(v float64) bool { return math.Abs(v) <= MostScore }
 
 // Numbers are the score's value, as "value", and its metrics.
 func (s Score) Numbers() map[string]float64 {

@@ -3,7 +3,6 @@ package rollout
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -121,7 +120,7 @@ func (e *episode) step(live context.Context, tool envs.Tool, call envs.Call) (en
 	case err != nil:
 		return r, "", e.envError(err)
 	}
-	if math.IsNaN(r.Reward) || math.IsInf(r.Reward, 0) {
+	if !rl.Countable(r.Reward) {
 		return r, "", rl.Errorf(rl.Invalid, "environment "+e.Task.Env, "%s earned %g, which is no number to learn from", call.Name, r.Reward)
 	}
 	r.Content = capped(r.Content, tool.OutputCap)

@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/envs"
@@ -88,8 +87,8 @@ func Run(ctx context.Context, env envs.Env, p *policy.Client, o Options) (*rl.Tr
 		return nil, e.envError(err)
 	}
 	for name, v := range t.Outcome.Numbers() {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, rl.Errorf(rl.Invalid, "environment "+o.Task.Env, "the score's %s is %g", name, v)
+		if !rl.Countable(v) {
+			return nil, rl.Errorf(rl.Invalid, "environment "+o.Task.Env, "the score's %s is %g, which is no number to learn from", name, v)
 		}
 	}
 	return t, nil
