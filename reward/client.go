@@ -47,14 +47,19 @@ func NewClient(c rl.RewardConfig, key string, transport http.RoundTripper) *Clie
 	return j
 }
 
-// Most is the most that a question can cost, in USD: its prompt at two characters a token, its reply at full length.
+// Most is the most that a question can cost, in USD: a token of the prompt for each byte of its messages and of the reply's schema, and
+// some that the model's template puts around each message, the reply at full length. English has four bytes a token, but a limit
+// must hold for digits and for other scripts, too.
 func (j *Client) Most(q Question) float64 {
-	chars := 0
+	tokens := len(schema(q))
 	for _, m := range q.Messages {
-		chars += len(m.Content)
+		tokens += len(m.Content) + templateTokens
 	}
-	return j.usd((chars+1)/2, q.MaxTokens)
+	return j.usd(tokens, q.MaxTokens)
 }
+
+// templateTokens is more than what a template puts around a message.
+const templateTokens = 16
 
 // usd is the price of so many tokens.
 func (j *Client) usd(prompt, reply int) float64 {

@@ -60,8 +60,8 @@ func TestAsk(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
-	// 12 characters are 6 tokens at most: 6 x 2 and 100 x 8 USD a million
-	if got := j.Most(question); got != .000812 {
+	// 12 bytes of messages, 309 of the schema and 2 x 16 of a template are as many tokens at most: 353 x 2 and 100 x 8 USD a million
+	if got := j.Most(question); got != .001506 {
 		t.Errorf("at most %v", got)
 	}
 }
@@ -103,10 +103,10 @@ func TestReplies(t *testing.T) {
 		usd                  float64
 	}{
 		{`{"choices":[{"message":{"content":"{}"},"finish_reason":"length"}],"usage":{"prompt_tokens":1,"completion_tokens":0}}`, "{}", "length", .000002},
-		{`{"choices":[{"message":{"content":null,"refusal":"I do not judge"},"finish_reason":"stop"}]}`, "(the judge refuses: I do not judge)", "stop", .000812},
+		{`{"choices":[{"message":{"content":null,"refusal":"I do not judge"},"finish_reason":"stop"}]}`, "(the judge refuses: I do not judge)", "stop", .001506},
 		{`{"choices":[{"message":{"content":[{"type":"thinking"},{"type":"text","text":"{"},{"type":"text","text":"}"}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":0}}`, "{}", "stop", .000002},
 		{`{"choices":[{"message":{"content":"your key is ` + secret + `"}}],"usage":{"prompt_tokens":1,"completion_tokens":0}}`, "your key is [key]", "", .000002},
-		{`{"choices":[{"message":{"content":""}}],"usage":{"prompt_tokens":-5,"completion_tokens":-1}}`, "", "", .000812},
+		{`{"choices":[{"message":{"content":""}}],"usage":{"prompt_tokens":-5,"completion_tokens":-1}}`, "", "", .001506},
 	} {
 		j, _ := askingOf(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, c.answer) }, nil)
 		r, err := j.Ask(t.Context(), "k", question)
