@@ -115,6 +115,7 @@ func TestFailuresNameTheirBoundary(t *testing.T) {
 	gone := onStage(func(context.Context, envs.Call) (envs.Result, error) {
 		return envs.Result{}, rl.Errorf(rl.NotFound, "environment stage", "no such table")
 	})
+	lavish := onStage(func(context.Context, envs.Call) (envs.Result, error) { return envs.Result{Reward: 1e39}, nil })
 	for name, c := range map[string]struct {
 		server            http.Handler
 		env               *stage
@@ -131,6 +132,7 @@ func TestFailuresNameTheirBoundary(t *testing.T) {
 		"a tool past the turn's":        {looping, onStage(stuck), moment, long, rl.Unavailable, "environment stage", "within 30s"},
 		"a tool that breaks":            {looping, broken, long, long, rl.Unavailable, "environment stage", "the stage burns"},
 		"a tool that names its failure": {looping, gone, long, long, rl.NotFound, "environment stage", "no such table"},
+		"a tool that earns too much":    {looping, lavish, long, long, rl.Invalid, "environment stage", "echo earned 1e+39, which is no number to learn from"},
 		"a reset past the episode's":    {looping, slow, long, moment, rl.Unavailable, "environment stage", "deadline"},
 	} {
 		inBubble(t, name, func(t *testing.T) {
