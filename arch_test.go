@@ -23,6 +23,7 @@ var rooms = []struct {
 }{
 	{"rl", nil, "the vocabulary is at the bottom: everybody speaks it, it knows nobody"},
 	{"safetensors", nil, "a file format needs no vocabulary"},
+	{"adapter", []string{"safetensors"}, "arithmetic on files of weights; whose they are does not matter"},
 	{"inprocess", nil, "it carries any http.Handler"},
 	{"jsonscan", nil, "it reads any JSON of an expected form"},
 	{"endpoint", []string{"rl"}, "it carries requests to a server of the OpenAI API; what is asked is the caller's"},
