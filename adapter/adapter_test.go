@@ -105,20 +105,18 @@ func TestMergeIsPefts(t *testing.T) {
 	if python == "" {
 		t.Skip("LONGHAUL_TEST_PYTHON names no Python with torch, transformers and peft; .ci/run installs one")
 	}
-	for _, dtype := range []string{"float32", "bfloat16", "float16"} {
-		t.Run(dtype, func(t *testing.T) {
-			dir := t.TempDir()
-			for _, step := range []string{"make", "merge", "compare"} {
-				if step == "merge" {
-					if err := adapter.Merge(filepath.Join(dir, "ours")); err != nil {
-						t.Fatal(err)
-					}
-					continue
-				}
-				if out, err := exec.CommandContext(t.Context(), python, "testdata/peft_merge.py", step, dir, dtype).CombinedOutput(); err != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
-			}
-		})
+	dir := t.TempDir()
+	peft := func(step string) {
+		t.Helper()
+		if out, err := exec.CommandContext(t.Context(), python, "testdata/peft_merge.py", step, dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
 	}
+	peft("make")
+	for _, dtype := range []string{"float32", "bfloat16", "float16"} {
+		if err := adapter.Merge(filepath.Join(dir, dtype, "ours")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	peft("compare")
 }
