@@ -91,7 +91,7 @@ const plainPath = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.demoCommand(), a.trainCommand(), a.upCommand(), a.workerCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.setCommand(), a.replayCommand(), a.scheduleCommand(),
-		a.runsCommand(), a.statusCommand(), a.watchCommand(), a.showCommand(), a.ledgerCommand(), a.rescoreCommand(), a.evalCommand(), a.verifyCommand(), a.judgeCommand(), a.benchCommand(),
+		a.runsCommand(), a.statusCommand(), a.watchCommand(), a.showCommand(), a.ledgerCommand(), a.rescoreCommand(), a.evalCommand(), a.exportCommand(), a.verifyCommand(), a.judgeCommand(), a.benchCommand(),
 		a.initCommand(), a.doctorCommand(), a.gcCommand(), a.schemaCommand(), a.versionCommand(),
 	}
 }

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/longhaul-rl/longhaul/adapter"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+// exportLease is how long gc keeps a checkpoint for an export that was killed.
+const exportLease = 6 * time.Hour
+
+// exported is what `export --json` says.
+type exported struct {
+	Version rl.Version `json:"version"`
+	Format  string     `json:"format"`
+	Out     string     `json:"out"`
+	Merged  bool       `json:"merged"` // an adapter into its base
+	Files   []string   `json:"files"`
+}
+
+func (a *app) exportCommand() *cobra.Command {
+	var format, out string
+	var alone bool
+	c := a.jsonFlag(&cobra.Command{
+		Use: "export RUN[@VERSION] --format hf --out DIR", Short: "Write a version as a Hugging Face directory, which transformers and vLLM load", GroupID: groupLook, Args: cobra.ExactArgs(1),
+		Long: "export writes the newest version, or the one named (orders-1@12, orders-1@best), into a directory that must not exist: weights,\n" +
+			"configuration, tokenizer and chat template, every byte checked. A LoRA adapter is merged into its base, or with --adapter\n" +
+			"written alone, as peft writes it. Interrupted, the same command goes on where it stopped.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if format != "hf" {
+				return usagef("--format %q is not hf", format)
+			}
+			if out == "" {
+				return usagef("--out is the directory to write")
+			}
+			conn, err := a.connect(cmd.Context(), want{})
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			e, err := a.export(cmd.Context(), conn, args[0], filepath.Clean(out), alone)
+			if err != nil {
+				return err
+			}
+			if a.out.json {
+				return a.out.object(e)
+			}
+			a.out.print("%s is in %s: %s\n", e.Version, e.Out, strings.Join(e.Files, ", "))
+			return nil
+		},
+	})
+	c.Flags().StringVar(&format, "format", "hf", "hf: a Hugging Face directory")
+	c.Flags().StringVar(&out, "out", "", "directory to write; must not exist")
+	c.Flags().BoolVar(&alone, "adapter", false, "of a LoRA version, write the adapter alone")
+	return c
+}
+
+// export assembles the directory beside its place, and gives it its name once it is whole.
+func (a *app) export(ctx context.Context, c *conn, name, out string, alone bool) (e exported, err error) {
+	run, n, err := versionNamed(ctx, c, name)
+	if err != nil {
+		return e, err
+	}
+	e = exported{Version: rl.VersionOf(run, n), Format: "hf", Out: out}
+	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
+		return e, rl.Errorf(rl.Conflict, out, "it exists: name a directory that does not")
+	}
+	pin := fmt.Sprintf("export-%08d", n)
+	if err := c.Store.Pin(ctx, run, n, pin, "export to "+out, exportLease); err != nil {
+		return e, err
+	}
+	defer func() { err = errors.Join(err, c.Store.Unpin(context.WithoutCancel(ctx), run, pin)) }()
+	_, ckpt, err := c.Store.FindCheckpoint(ctx, run, n)
+	if err != nil {
+		return e, err
+	}
+	files, lora, err := modelFiles(ckpt, alone)
+	if err != nil {
+		return e, err
+	}
+	e.Merged = lora && !alone
+	part := fmt.Sprintf("%s.%s.part", out, e.Version)
+	if err := a.assemble(ctx, c.Store, part, files, e.Merged); err != nil {
+		return e, err
+	}
+	entries, err := os.ReadDir(part)
+	for _, f := range entries {
+		e.Files = append(e.Files, f.Name())
+	}
+	return e, errors.Join(err, os.Rename(part, out))
+}
+
+// modelFiles are the files of a checkpoint that make a model, or its adapter alone. lora reports whether it has one.
+func modelFiles(c rl.Checkpoint, alone bool) (files []rl.File, lora bool, err error) {
+	_, lora = c.File(adapter.ConfigFile)
+	if alone && !lora {
+		return nil, lora, rl.Errorf(rl.Invalid, "version "+string(c.Version), "all of its weights were trained: it has no adapter")
+	}
+	for _, f := range c.Files {
+		isAdapter := f.Name == adapter.ConfigFile || f.Name == adapter.WeightsFile
+		if strings.HasPrefix(path.Base(f.Name), "optimizer") || alone && !isAdapter {
+			continue
+		}
+		files = append(files, f)
+	}
+	return files, lora, nil
+}
+
+// assemble writes the files into dir. Merging changes weights in place, so what a killed merge left is written anew.
+func (a *app) assemble(ctx context.Context, st *store.Store, dir string, files []rl.File, merge bool) error {
+	total := int64(0)
+	for _, f := range files {
+		total += f.Size
+	}
+	a.out.now("writing %d files, %s ...", len(files), size(total))
+	if err := st.SaveFiles(ctx, dir, files); err != nil || !merge {
+		return err
+	}
+	a.out.now("merging the adapter ...")
+	return adapter.Merge(dir)
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/longhaul-rl/longhaul/adapter"
+	"github.com/longhaul-rl/longhaul/infra/dev/s3"
+	"github.com/longhaul-rl/longhaul/inprocess"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/safetensors"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+// A LoRA version is written merged, or its adapter alone. What a killed export has left is gone on from.
+func TestExportOfAnAdapter(t *testing.T) {
+	server, err := s3.Open(t.TempDir(), s3.Options{AccessKey: "access", SecretKey: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	st, err := store.Open(t.Context(), "s3://bucket", store.Options{Endpoint: "http://embedded.local", AccessKey: "access", SecretKey: "secret", Transport: inprocess.Transport{Handler: server}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f32 := safetensors.F32
+	c := rl.Checkpoint{Schema: rl.CheckpointSchema, Run: "r", Update: 3, Version: "r@000003"}
+	for name, content := range map[string][]byte{
+		"config.json": []byte("{}"), "optimizer.safetensors": []byte("state"), "tokenizer.json": []byte("{}"),
+		"model.safetensors": safetensors.Encode(nil, []safetensors.Tensor{f32("q.weight", []int{1, 2}, []float32{1, 2})}),
+		adapter.ConfigFile:  []byte(`{"peft_type": "LORA", "r": 1, "lora_alpha": 2}`),
+		adapter.WeightsFile: safetensors.Encode(nil, []safetensors.Tensor{f32("base_model.model.q.lora_A.weight", []int{1, 2}, []float32{10, 20}), f32("base_model.model.q.lora_B.weight", []int{1, 1}, []float32{3})}),
+	} {
+		f, err := st.PutFile(t.Context(), name, content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Files = append(c.Files, f)
+	}
+	if _, err := st.PutCheckpoint(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	a, conn, dir := &app{out: newOutput(os.Stdout, os.Stderr, os.Getenv)}, &conn{Store: st}, t.TempDir()
+	a.out.quiet = true
+	// A merge was killed after it had changed the weights.
+	left := filepath.Join(dir, "merged.r@000003.part")
+	if err := os.Mkdir(left, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(left, "model.safetensors"), []byte("half"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for out, want := range map[string][]string{"merged": {"config.json", "model.safetensors", "tokenizer.json"}, "alone": {adapter.ConfigFile, adapter.WeightsFile}} {
+		e, err := a.export(t.Context(), conn, "r@3", filepath.Join(dir, out), out == "alone")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(e.Files, want) || e.Merged != (out == "merged") {
+			t.Errorf("%s: %+v", out, e)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "merged", "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tensors, err := safetensors.Decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := tensors[0].Float32s(); !slices.Equal(got, []float32{61, 122}) { // 1 + 2*3*10, 2 + 2*3*20
+		t.Errorf("%v", got)
+	}
+	if names, err := st.Names(t.Context(), "runs/r/pins/"); err != nil || len(names) > 0 {
+		t.Errorf("pins are left: %v %v", names, err)
+	}
+}
