@@ -53,7 +53,7 @@ func judgeDefaults(c rl.Config) (wrong, bool) {
 		{"context", r.Context != 0}, {"reply_tokens", r.ReplyTokens != 0}, {"timeout", r.Timeout != 0}, {"concurrency", r.Concurrency != 0},
 	} {
 		if !k.set && r.Judges() {
-			return disagree("no reward."+k.key, "a value, since a judge takes part", "", "reward."+k.key, "reward.use"), false
+			return disagree("0 or nothing", "a value, since a judge takes part", "", "reward."+k.key, "reward.use"), false
 		}
 	}
 	return wrong{}, true
@@ -71,7 +71,7 @@ func judgeRoom(c rl.Config) (wrong, bool) {
 
 func judgePrices(c rl.Config) (wrong, bool) {
 	return disagree(decimal(c.Reward.MaxUSD), "the judge's prices beside it, reward.usd_in and reward.usd_out, in USD per million tokens", "without prices nothing is known to cost anything",
-		"reward.max_usd", "reward.usd_in"), c.Reward.MaxUSD == 0 || c.Reward.USDIn > 0 || c.Reward.USDOut > 0
+		"reward.max_usd", "reward.usd_in"), c.Reward.MaxUSD == 0 || !c.Reward.Judges() || c.Reward.USDIn > 0 || c.Reward.USDOut > 0
 }
 
 func gateAlone(c rl.Config) (wrong, bool) {

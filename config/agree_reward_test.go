@@ -20,6 +20,8 @@ func TestAgreementsOfRewards(t *testing.T) {
 		{"one pass has no band by default", judged + "passes: 1}", ""},
 		{"reply that fills the context", judged + "context: 1024, reply_tokens: 1024}", `run.yaml:3:82: reward.reply_tokens: found 1024, expected less than reward.context, 1024`},
 		{"budget without prices", judged + "max_usd: 20}", `run.yaml:3:62: reward.max_usd: found 20, expected the judge's prices beside it, reward.usd_in and reward.usd_out, in USD per million tokens (without prices nothing is known to cost anything)`},
+		{"budget without a judge", head + "reward: {max_usd: 20}", `run.yaml:3:19: reward.max_usd: found reward.max_usd, expected no such key without a judge (reward: {use: judge, url: ..., model: ...} asks one)`},
+		{"no passes", judged + "passes: 0}", `run.yaml:3:61: reward.passes: found 0 or nothing, expected a value, since a judge takes part`},
 		{"budget with one price", judged + "max_usd: 20, usd_out: 4}", ""},
 		{"gate of itself", head + "reward: {use: exact, gate: exact}", `run.yaml:3:28: reward.gate: found "exact", expected another reward than reward.use`},
 		{"gated reward below 0", head + "reward: {use: cost, gate: exact}", `run.yaml:3:15: reward.use: found "cost", expected exact, format or judge with reward.gate (a reward below 0 would put attempts that pass below those that fail)`},

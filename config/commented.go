@@ -16,11 +16,13 @@ const (
 )
 
 // Commented is a run.yaml that holds the whole config, each key with its description. Parse reads it back to the same
-// config. Keys that are not set (an empty text, a size of the other policy) stand there as comments.
+// config. Keys that are not set (an empty text, a size of the other policy) stand there
+// as comments, with the default that they have where they are read.
 func Commented(cfg rl.Config) []byte {
 	var b strings.Builder
 	b.WriteString("# A run of longhaul. `longhaul train -f run.yaml` starts it, or goes on with it; `longhaul doctor -f run.yaml`\n" +
-		"# tries what it needs. Every key but name and env.use may be left out and then has the value it has here.\n\n")
+		"# tries what it needs. Every key but name and env.use may be left out and then has the value it has here; keys in\n" +
+		"# comments are not read as the others are set, such as the judge's without a judge.\n\n")
 	for _, f := range root.fields {
 		f.comment(&b, &cfg, "")
 		if f.kind == section {
@@ -34,7 +36,7 @@ func (f *field) comment(b *strings.Builder, cfg *rl.Config, indent string) {
 	if f.kind != section {
 		line := indent + f.key + ": " + f.yaml(cfg)
 		if f.unset(*cfg) {
-			line = indent + "# " + f.key + ":"
+			line = strings.TrimSuffix(indent+"# "+f.key+": "+f.elsewhere(*cfg), " ")
 		}
 		annotated(b, line, f.doc)
 		return
@@ -43,6 +45,16 @@ func (f *field) comment(b *strings.Builder, cfg *rl.Config, indent string) {
 	for _, c := range f.fields {
 		c.comment(b, cfg, indent+"  ")
 	}
+}
+
+// elsewhere is the default that the field has where something reads it: with a judge, or with a preference loss. Empty: none.
+func (f *field) elsewhere(cfg rl.Config) string {
+	cfg.Reward.Use, cfg.Loss.Use = "judge", "dpo"
+	v := f.usual(cfg)
+	if v.IsZero() {
+		return ""
+	}
+	return f.show(v)
 }
 
 // annotated writes a line with its description beside it, going on below where it is long.

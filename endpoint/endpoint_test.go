@@ -53,6 +53,11 @@ func TestUnserved(t *testing.T) {
 			t.Errorf("%s: %v, want %v: %v", c.name, got, c.want, c.err)
 		}
 	}
+	for status, want := range map[int]bool{401: true, 403: true, 404: false, 429: false, 500: false} {
+		if err := s.statusError(status, nil, nil); errors.Is(err, ErrKey) != want {
+			t.Errorf("%d: %v, want ErrKey: %v", status, err, want)
+		}
+	}
 	if err := s.Failure(dial); rl.KindOf(err) != rl.Unavailable || strings.Contains(err.Error(), "not served") {
 		t.Error(err)
 	}

@@ -24,6 +24,9 @@ var ErrContextLimit = errors.New("context limit")
 // ErrConversation says that the server refuses this one conversation: asking again gives the same, asking others need not.
 var ErrConversation = errors.New("the server refuses this conversation")
 
+// ErrKey says that the server does not take the key, or wants one.
+var ErrKey = errors.New("the key is not taken")
+
 // ErrNoReply says that a server that was reached did not reply before the deadline.
 var ErrNoReply = errors.New("no reply before the deadline")
 
@@ -36,6 +39,12 @@ type unserved struct{ error }
 
 func (u unserved) Is(target error) bool { return target == ErrUnserved }
 func (u unserved) Unwrap() error        { return u.error }
+
+// denied is an error that is ErrKey, too, and says no more for it.
+type denied struct{ error }
+
+func (d denied) Is(target error) bool { return target == ErrKey }
+func (d denied) Unwrap() error        { return d.error }
 
 // Unserved marks the error of a request that was never sent.
 func Unserved(err error) error { return unserved{err} }
@@ -52,6 +61,8 @@ func (s Server) statusError(status int, h http.Header, body []byte) *rl.Error {
 	say = Shorten(s.Hide(say))
 	e := &rl.Error{Kind: rl.Refused, At: s.At, Err: fmt.Errorf("%d %s: %s", status, http.StatusText(status), say)}
 	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		e.Err = denied{e.Err}
 	case status >= 500, status == 408, status == 409, status == 425, status == 429:
 		e.Kind, e.RetryAfter = rl.Unavailable, retryAfter(h.Get("Retry-After"), time.Now())
 	case (status == 400 || status == 413) && contextLimit(code, say):

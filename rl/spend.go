@@ -40,9 +40,9 @@ func (s Spend) Reserve(key string, most float64, maxCalls int, maxUSD float64) (
 	calls, usd := with.Most()
 	switch {
 	case maxUSD > 0 && usd > maxUSD:
-		return s, Errorf(Exhausted, "reward.max_usd", "the next call could bring what the judge has cost to %.4f USD; the limit is %g", usd, maxUSD)
+		return s, Errorf(Exhausted, "reward.max_usd", "the next call could bring what the judge has cost to %.4f USD; the limit is %g, which `longhaul set` can raise", usd, maxUSD)
 	case maxCalls > 0 && calls > maxCalls:
-		return s, Errorf(Exhausted, "reward.max_calls", "the next call would be number %d; the limit is %d", calls, maxCalls)
+		return s, Errorf(Exhausted, "reward.max_calls", "the next call would be number %d; the limit is %d, which `longhaul set` can raise", calls, maxCalls)
 	}
 	return with, nil
 }

@@ -28,8 +28,9 @@ type UpdateSummary struct {
 	Checkpoint           Ref                `json:"checkpoint"` // the manifest
 	Success              float64            `json:"success"`    // share of scored trajectories to which the environment, or else the reward, gives 1 or more
 	RewardMean           float64            `json:"reward_mean"`
-	RewardStd            float64            `json:"reward_std"`             // mean over groups of the population std
-	ZeroVarianceFraction float64            `json:"zero_variance_fraction"` // share of groups
+	RewardStd            float64            `json:"reward_std"`                    // mean over groups of the population std
+	ZeroVarianceFraction float64            `json:"zero_variance_fraction"`        // share of groups
+	JudgeFlatFraction    float64            `json:"judge_flat_fraction,omitempty"` // share of groups left out as judge_flat
 	Loss                 float64            `json:"loss"`
 	Metrics              map[string]float64 `json:"metrics"` // of the update job
 	Tokens               int                `json:"tokens"`  // sampled
@@ -40,6 +41,9 @@ type UpdateSummary struct {
 	Watch                *Watch             `json:"watch,omitempty"`
 	Events               []Event            `json:"events,omitempty"`
 }
+
+// Flat is the share of the update's groups whose members were not told apart: by their scores, or by more than their judge's noise.
+func (u UpdateSummary) Flat() float64 { return u.ZeroVarianceFraction + u.JudgeFlatFraction }
 
 // UpdateSummarySchema is the version of the UpdateSummary JSON form.
 const UpdateSummarySchema = "longhaul/summary/1"

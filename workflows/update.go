@@ -69,6 +69,7 @@ func (t *train) gather(ctx workflow.Context, job *activities.UpdatePolicyIn, s *
 	t.nothing = batch.TrainedTokens == 0
 	s.Success, s.RewardMean, s.RewardStd = batch.Stats.Success, batch.Stats.RewardMean, batch.Stats.RewardStd
 	s.ZeroVarianceFraction, s.Tokens, s.Turns = batch.Stats.ZeroVarianceFraction, batch.Stats.Tokens, batch.Stats.Turns
+	s.JudgeFlatFraction = batch.Stats.JudgeFlatFraction
 	job.Batch, job.Sequences, job.Tokens, job.TrainedTokens, job.Versions = &batch.Batch, batch.Sequences, batch.Tokens, batch.TrainedTokens, batch.Versions
 	return nil
 }

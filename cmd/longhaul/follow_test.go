@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/longhaul-rl/longhaul/infra/dev"
+	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/workflows"
 )
 
@@ -71,5 +74,23 @@ func TestWaitingSinceTheFirstAttempt(t *testing.T) {
 		if since, newest := s.WaitingFor.Since, a.ScheduledTime.AsTime(); newest.Sub(since) < 300*time.Millisecond {
 			t.Fatalf("attempt %d: since %v, the newest attempt is of %v", a.Attempt, since, newest)
 		}
+	}
+}
+
+// What a stage waits for is told once in an update, and not before it has waited for a while.
+func TestAStageThatWaitsIsToldOf(t *testing.T) {
+	var out bytes.Buffer
+	f := follower{table: (&output{stderr: &out}).updates(2)}
+	for _, s := range []struct {
+		update rl.UpdateNumber
+		waited time.Duration
+	}{{1, time.Second}, {1, time.Minute}, {1, time.Hour}, {2, time.Second}, {2, time.Minute}} {
+		f.stuck(runStatus{State: workflows.Running, Update: s.update, WaitingFor: &waiting{"JudgeGroup", time.Now().Add(-s.waited), "no answer"}})
+	}
+	f.stuck(runStatus{State: workflows.Paused, Update: 3, WaitingFor: &waiting{"resume", time.Now().Add(-time.Minute), "a limit"}})
+	got := out.String()
+	if strings.Count(got, "\n") != 2 || !strings.HasPrefix(got, "update 1 waits for JudgeGroup since ") || !strings.Contains(got, "\nupdate 2 waits for JudgeGroup since ") ||
+		!strings.HasSuffix(got, ", and tries again: no answer\n") {
+		t.Errorf("%s", got)
 	}
 }

@@ -140,18 +140,11 @@ func (a *app) printLedgers(ledgers []rl.Ledger) {
 		for _, n := range l.LeftOut {
 			left += n
 		}
-		why := reasons(l.LeftOut)
-		if len(l.PutOff) > 0 {
-			why += "; tasks put off: " + reasons(l.PutOff)
-		}
-		if !l.Balanced {
-			why += "; THE SUMS DO NOT AGREE"
-		}
 		cells := []string{name, fmt.Sprint(l.Asked), fmt.Sprint(l.Trained), fmt.Sprint(left), fmt.Sprint(l.Truncated), fmt.Sprint(l.Tokens), fmt.Sprintf("%.4f", l.USD)}
 		if judged {
 			cells = append(cells, fmt.Sprint(l.Judge.Calls), fmt.Sprint(l.Judge.PromptTokens+l.Judge.ReplyTokens), fmt.Sprint(len(l.Notes)))
 		}
-		return append(cells, why)
+		return append(cells, whyOf(l))
 	}
 	for _, l := range ledgers {
 		l.Balance()
@@ -201,4 +194,19 @@ func reasons[K ~string](left map[K]int) string {
 		why = append(why, fmt.Sprintf("%s %d", r, left[r]))
 	}
 	return strings.Join(why, ", ")
+}
+
+// whyOf is the last cell of an update's row: why rollouts were left out, and what else is to be said.
+func whyOf(l rl.Ledger) string {
+	var why []string
+	if len(l.LeftOut) > 0 {
+		why = append(why, reasons(l.LeftOut))
+	}
+	if len(l.PutOff) > 0 {
+		why = append(why, "tasks put off: "+reasons(l.PutOff))
+	}
+	if !l.Balanced {
+		why = append(why, "THE SUMS DO NOT AGREE")
+	}
+	return strings.Join(why, "; ")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -83,8 +84,8 @@ func (a *app) rescorer(ctx context.Context, c *conn, run rl.RunID, by otherRewar
 		}
 	}
 	r.by, err = by.of(cfg)
-	if key := r.by.APIKeyEnv; err == nil && key != "" && a.getenv(key) == "" {
-		err = rl.Errorf(rl.Invalid, "reward.api_key_env", "the environment variable %s is not set here", key)
+	if err == nil {
+		_, err = a.judgeKey(r.by)
 	}
 	return r, err
 }
@@ -188,8 +189,12 @@ func (r *rescorer) stopped(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		r.out.say("Stopping. What the judge has answered is kept: the same command goes on where this one stopped.")
 	case rl.KindOf(err) == rl.Exhausted:
-		return fmt.Errorf("%w\nwhat the judge has answered is kept; raise the limit with `longhaul set %s reward.max_usd=N --why TEXT%s` (of a run that has ended: with --set reward.max_usd=N here), and the same command goes on",
-			err, r.stage.Run, r.dataFlag())
+		limit := "reward.max_usd"
+		if e, ok := errors.AsType[*rl.Error](err); ok {
+			limit = e.At
+		}
+		return fmt.Errorf("%w\nwhat the judge has answered is kept; raise the limit with `longhaul set %s %s=N --why TEXT%s` (of a run that has ended: with --set %s=N here), and the same command goes on",
+			err, r.stage.Run, limit, r.dataFlag(), limit)
 	}
 	return err
 }

@@ -50,7 +50,11 @@ func inWords(r rl.RewardConfig) string {
 		words += " behind " + r.Gate
 	}
 	if r.Judges() {
-		words += fmt.Sprintf(" (%s at %s, %s)", r.Model, r.URL, passes(r.Passes))
+		words += fmt.Sprintf(" (%s at %s, %s", r.Model, r.URL, passes(r.Passes))
+		if r.Rubric != "" {
+			words += fmt.Sprintf(", rubric %q", inBrief(r.Rubric))
+		}
+		words += ")"
 	}
 	return words
 }

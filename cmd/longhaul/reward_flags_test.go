@@ -57,8 +57,9 @@ func TestOtherReward(t *testing.T) {
 func TestInWords(t *testing.T) {
 	for want, r := range map[string]rl.RewardConfig{
 		"exact": {Use: "exact"},
-		"judge + 0.5 format (m at http://h/v1, 2 passes)": {Use: "judge", Add: rl.RewardWeights{Format: .5}, Model: "m", URL: "http://h/v1", Passes: 2},
-		"judge behind exact (m at http://h/v1, 1 pass)":   {Use: "judge", Gate: "exact", Model: "m", URL: "http://h/v1", Passes: 1},
+		"judge + 0.5 format (m at http://h/v1, 2 passes)":              {Use: "judge", Add: rl.RewardWeights{Format: .5}, Model: "m", URL: "http://h/v1", Passes: 2},
+		`judge (m at http://h/v1, 2 passes, rubric "short is better")`: {Use: "judge", Model: "m", URL: "http://h/v1", Passes: 2, Rubric: "short is\nbetter\n"},
+		"judge behind exact (m at http://h/v1, 1 pass)":                {Use: "judge", Gate: "exact", Model: "m", URL: "http://h/v1", Passes: 1},
 	} {
 		if got := inWords(r); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -106,7 +106,7 @@ func updateRow(u rl.UpdateSummary) []string {
 		events = append(events, cmp.Or(e.Name, e.Kind))
 	}
 	row := []string{fmt.Sprintf("%s/%d", u.Run, u.Update), fmt.Sprintf("%.3f", u.Success), fmt.Sprintf("%.3f", u.RewardMean), fmt.Sprintf("%.3f", u.RewardStd),
-		fmt.Sprintf("%.0f %%", 100*u.ZeroVarianceFraction), fmt.Sprintf("%.4f", u.Loss), kl, strconv.Itoa(u.Tokens), fmt.Sprintf("%.1f", u.Seconds.Total()), strings.Join(events, " ")}
+		fmt.Sprintf("%.0f %%", 100*u.Flat()), fmt.Sprintf("%.4f", u.Loss), kl, strconv.Itoa(u.Tokens), fmt.Sprintf("%.1f", u.Seconds.Total()), strings.Join(events, " ")}
 	if u.Update == 0 { // the warm-up samples nothing
 		for i := 1; i < 5; i++ {
 			row[i] = "-"

@@ -77,7 +77,7 @@ func (v viewer) summary(u rl.UpdateSummary) {
 	}
 	if u.Update > 0 {
 		rows = append(rows,
-			[]string{"success", fmt.Sprintf("%.3f; reward %.3f ± %.3f; %.0f %% of the groups without spread", u.Success, u.RewardMean, u.RewardStd, 100*u.ZeroVarianceFraction)},
+			[]string{"success", fmt.Sprintf("%.3f; reward %.3f ± %.3f; %.0f %% of the groups flat", u.Success, u.RewardMean, u.RewardStd, 100*u.Flat())},
 			[]string{"played", fmt.Sprintf("%d turns, %d tokens", u.Turns, u.Tokens)})
 	}
 	if u.Signals != nil {

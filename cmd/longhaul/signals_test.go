@@ -70,6 +70,9 @@ func TestPutOffIsTold(t *testing.T) {
 	if got, want := ledgerLine(l), "8 rollouts asked for: 8 trained on, 0 left out; tasks put off by the curriculum: failed 3, solved 12"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	if got, want := whyOf(l), "tasks put off: failed 3, solved 12"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 	if e := entryOf(l); !reflect.DeepEqual(e.PutOff, l.PutOff) {
 		t.Errorf("%+v", e)
 	}

@@ -112,6 +112,11 @@ func (a *app) train(ctx context.Context, cfg rl.Config, leave bool, began func(*
 
 func (a *app) trainOn(ctx context.Context, h *host, cfg rl.Config, began func(*conn), ended func(*follower, doneEvent) error) error {
 	start := time.Now()
+	if h.work != nil {
+		if err := a.hasJudgeKey(ctx, h.conn, cfg); err != nil {
+			return err
+		}
+	}
 	if _, err := a.launch(ctx, h.conn, cfg); err != nil {
 		return err
 	}

@@ -42,12 +42,13 @@ type follower struct {
 	next   rl.UpdateNumber // whose summary has not been told
 	due    rl.UpdateNumber // whose evaluation has not been told
 	recent []rl.UpdateSummary
-	failed <-chan error  // a worker of this process ended by itself; may be nil
-	over   func() error  // why what is followed will not answer again, nil when it may; may be nil
-	full   func() string // why there is no room to write, "" where there is; may be nil
-	paused bool          // as was told
-	isFull bool          // as was told
-	outage *outage       // what does not answer now
+	failed <-chan error               // a worker of this process ended by itself; may be nil
+	over   func() error               // why what is followed will not answer again, nil when it may; may be nil
+	full   func() string              // why there is no room to write, "" where there is; may be nil
+	paused bool                       // as was told
+	stages map[string]rl.UpdateNumber // that were told to wait, with the update
+	isFull bool                       // as was told
+	outage *outage                    // what does not answer now
 }
 
 // pollEvery is how often a follower looks.
@@ -89,6 +90,7 @@ func (f *follower) follow(ctx context.Context) (s runStatus, err error) {
 			return s, standsStill(s)
 		default:
 			f.pause(s)
+			f.stuck(s)
 			f.table.now("%s", liveLine(s))
 		}
 		select {

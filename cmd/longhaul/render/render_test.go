@@ -211,18 +211,25 @@ update 12/40 success=0.713 reward_mean=0.7100 reward_std=0.3200 zero_variance=0.
 	}
 }
 
+func TestGroupsThatAJudgeCouldNotTellApartAreFlat(t *testing.T) {
+	row := Table{Updates: 4, Width: 200}.Row(rl.UpdateSummary{Update: 1, ZeroVarianceFraction: .25, JudgeFlatFraction: .5}, 0)
+	if !strings.Contains(row, " 75% ") {
+		t.Errorf("%s", row)
+	}
+}
+
 func TestSignals(t *testing.T) {
 	same(t, Rows(Signals(*summary().Signals, Style{})), `
 reward_exact   0.7 on average
 reward_format  0.95 on average
 pass@k         1: 0.713, 2: 0.800, 4: 0.855, 8: 0.914
-alike          30 % of the groups solved by all members, 8 % by none
+alike          solved by all members: 30 % of the groups; failed alike by all: 8 %
 episodes       4.0 turns and 25.9 tokens on average, 3.1 % cut off
 missing        1.0 % of the rollouts lost to failures, 0.0 % stale
 advantages     ▁ -1 ▁ -0.5 █ -0.25 ▁ 0 ▁ 0.25 ▁ 0.5 ▅  (█ is 400 trained tokens)
 `)
 	same(t, Rows(Signals(rl.Signals{JudgedAlike: .5, AdvantageTokens: []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 7}}, Style{ASCII: true})), `
-alike       0 % of the groups solved by all members, 0 % by none; 50 % not told apart by the judge
+alike       solved by all members: 0 % of the groups; failed alike by all: 0 %; not told apart by the judge: 50 %
 episodes    0.0 turns and 0.0 tokens on average, 0.0 % cut off
 missing     0.0 % of the rollouts lost to failures, 0.0 % stale
 advantages  @  (@ is 7 trained tokens)

@@ -20,7 +20,7 @@ func Signals(s rl.Signals, style Style) (rows [][]string) {
 	if len(s.PassAt) > 0 {
 		add("pass@k", "%s", PassAt(s))
 	}
-	add("alike", "%.0f %% of the groups solved by all members, %.0f %% by none%s", 100*s.AlikeSolved, 100*s.AlikeFailed, judged(s))
+	add("alike", "solved by all members: %.0f %% of the groups; failed alike by all: %.0f %%%s", 100*s.AlikeSolved, 100*s.AlikeFailed, judged(s))
 	add("episodes", "%.1f turns and %.1f tokens on average, %.1f %% cut off", s.Turns, s.Tokens, 100*s.Truncated)
 	add("missing", "%.1f %% of the rollouts lost to failures, %.1f %% stale", 100*s.Lost, 100*s.Stale)
 	if len(s.AdvantageTokens) == len(rl.AdvantageEdges)+1 {
@@ -33,7 +33,7 @@ func judged(s rl.Signals) string {
 	if s.JudgedAlike == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %.0f %% not told apart by the judge", 100*s.JudgedAlike)
+	return fmt.Sprintf("; not told apart by the judge: %.0f %%", 100*s.JudgedAlike)
 }
 
 // PassAt is "1: 0.52, 2: 0.61, 4: 0.70".

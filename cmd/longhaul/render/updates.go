@@ -29,7 +29,7 @@ var table = []column{
 		return fmt.Sprintf("%.2f ± %.2f", u.RewardMean, u.RewardStd)
 	}},
 	{"flat", 5, 2, func(u rl.UpdateSummary, _ int, _ time.Duration) string {
-		return fmt.Sprintf("%.0f%%", 100*u.ZeroVarianceFraction)
+		return fmt.Sprintf("%.0f%%", 100*u.Flat())
 	}},
 	{"tok/s", 6, 4, func(u rl.UpdateSummary, _ int, _ time.Duration) string { return rate(u.Tokens, u.Seconds.Rollout) }},
 	{"pass@k", 7, 10, func(u rl.UpdateSummary, _ int, _ time.Duration) string { return widest(u) }},
