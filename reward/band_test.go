@@ -20,7 +20,7 @@ func byPass(passes ...[]float64) Ask {
 // attempts (.4, .65) and what the passes are kinder by (-.1, .1), 4 x .1^2 / 1 = .04: above the band of 1, and below that of 1.5,
 // 2.25 x .04 = .09.
 func TestDeadBand(t *testing.T) {
-	const flat = "the attempts differ by 0.250, no more than 1.5 (dead_band) times the 0.200 of the passes (standard deviations of a score)"
+	const flat = "the attempts differ by 0.250, the passes by 0.200: no more than dead_band, 1.5 times that (standard deviations of a score)"
 	for _, c := range []struct {
 		band   float64
 		passes [][]float64
@@ -30,7 +30,7 @@ func TestDeadBand(t *testing.T) {
 		{1, [][]float64{{.2, .65}, {.6, .65}}, "0.4 0.65", ""},
 		{1.5, [][]float64{{.2, .65}, {.6, .65}}, "0.525 0.525", flat},
 		{0, [][]float64{{.2, .65}, {.6, .65}}, "0.4 0.65", ""},
-		{1, [][]float64{{0, 1}, {1, 0}}, "0.5 0.5", "the attempts differ by 0.000, no more than 1 (dead_band) times the 1.000 of the passes (standard deviations of a score)"},
+		{1, [][]float64{{0, 1}, {1, 0}}, "0.5 0.5", "the attempts differ by 0.000, the passes by 1.000: no more than dead_band, 1 times that (standard deviations of a score)"},
 		{100, [][]float64{{.25, .75}, {.25, .75}}, "0.25 0.75", ""},       // the passes agree: there is no chance in it
 		{1.5, [][]float64{{.5, .6, .7}, {.3, .4, .5}}, "0.4 0.5 0.6", ""}, // they agree on every gap: one is kinder
 		{100, [][]float64{{.4, .4}, {.7, .7}}, "0.55 0.55", ""},

@@ -70,7 +70,7 @@ func (p *panel) flat(passes [][]verdict, means []float64) string {
 	if within < agreed || between > float64(p.config.DeadBand*p.config.DeadBand)*within {
 		return ""
 	}
-	return fmt.Sprintf("the attempts differ by %.3f, no more than %g (dead_band) times the %.3f of the passes (standard deviations of a score)", math.Sqrt(between), p.config.DeadBand, math.Sqrt(within))
+	return fmt.Sprintf("the attempts differ by %.3f, the passes by %.3f: no more than dead_band, %g times that (standard deviations of a score)", math.Sqrt(between), math.Sqrt(within), p.config.DeadBand)
 }
 
 // agreed is below what passes that agree differ by: nothing but rounding. A variance.
