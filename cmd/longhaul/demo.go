@@ -45,6 +45,9 @@ func (a *app) demoCommand() *cobra.Command {
 			if f.judge != nil && reward != "judge" {
 				return usagef("--judge-url is the server of --reward judge; give both")
 			}
+			if f.judge == nil && reward == "judge" {
+				return usagef("--reward judge: name its server with --judge-url; `longhaul judge simulate` is one without a model")
+			}
 			return a.demo(cmd.Context(), f)
 		},
 	})
