@@ -26,7 +26,7 @@ func TestSpend(t *testing.T) {
 	}
 	reserve("a", .5)
 	is("one under way", 1, .5)
-	if err := reserve("b", .625); KindOf(err) != Exhausted || err.Error() != "reward.max_usd: the next call could bring what the judge has cost to 1.1250 USD; the limit is 1" {
+	if err := reserve("b", .625); KindOf(err) != Exhausted || err.Error() != "reward.max_usd: the next call could bring what the judge has cost to 1.1250 USD; the limit is 1, which `longhaul set` can raise" {
 		t.Error(err)
 	}
 	if err := reserve("b", .5); err != nil {
@@ -47,7 +47,7 @@ func TestSpend(t *testing.T) {
 	}
 	is("c is answered", 3, .4375)
 	reserve("d", .125)
-	if err := reserve("e", .125); KindOf(err) != Exhausted || err.Error() != "reward.max_calls: the next call would be number 5; the limit is 4" {
+	if err := reserve("e", .125); KindOf(err) != Exhausted || err.Error() != "reward.max_calls: the next call would be number 5; the limit is 4, which `longhaul set` can raise" {
 		t.Error(err)
 	}
 }
