@@ -159,5 +159,9 @@ func importFile(ctx context.Context, st *store.Store, dir, name string) (rl.File
 		return rl.File{}, err
 	}
 	defer f.Close()
-	return st.PutFrom(ctx, name, f)
+	info, err := f.Stat()
+	if err != nil {
+		return rl.File{}, err
+	}
+	return st.PutFrom(ctx, name, f, info.Size())
 }

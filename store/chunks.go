@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,72 +16,60 @@ import (
 // ChunkSize is what files are cut into, in bytes: every chunk but a file's last is of this size.
 const ChunkSize = 64 << 20
 
-// parallel chunks of one file are on their way at once: enough to hide the latency of a remote endpoint. A file that is
-// streamed needs as many buffers, whatever its size.
-const parallel = 3
+// parallel chunks of one file are on their way at once: enough to hide the latency of a remote endpoint.
+const parallel = 4
 
 // PutFile stores content as chunks and returns the file's entry for a manifest. What is stored already is not sent
 // again. Errors as Get.
 func (s *Store) PutFile(ctx context.Context, name string, content []byte) (rl.File, error) {
-	chunks := slices.Collect(slices.Chunk(content, ChunkSize))
-	file := rl.File{Name: name, Size: int64(len(content)), Chunks: make([]string, len(chunks))}
-	err := each(len(chunks), parallel, func(i int) error {
-		file.Chunks[i] = SHA256(chunks[i])
-		return s.putChunk(ctx, file.Chunks[i], chunks[i])
+	return s.PutFrom(ctx, name, bytes.NewReader(content), int64(len(content)))
+}
+
+// PutFrom is PutFile for content that need not fit in memory: it is read up to three times and never held. Errors as Get,
+// and what r fails with; Unavailable when the content changes meanwhile.
+func (s *Store) PutFrom(ctx context.Context, name string, r io.ReaderAt, size int64) (rl.File, error) {
+	file := rl.File{Name: name, Size: size, Chunks: make([]string, chunks(size))}
+	err := each(len(file.Chunks), parallel, func(i int) (err error) {
+		body := io.NewSectionReader(r, int64(i)*ChunkSize, min(ChunkSize, size-int64(i)*ChunkSize))
+		if file.Chunks[i], err = sumFrom(body); err == nil {
+			err = s.putChunk(ctx, file.Chunks[i], body)
+		}
+		return err
 	})
-	if len(chunks) == 1 {
+	if err == nil && len(file.Chunks) == 1 {
 		file.SHA256 = file.Chunks[0]
-	} else {
-		file.SHA256 = SHA256(content)
+	} else if err == nil {
+		file.SHA256, err = sumFrom(io.NewSectionReader(r, 0, size))
 	}
 	return file, err
 }
 
-// PutFrom is PutFile for content that need not fit in memory. Errors as Get, and what r fails with.
-func (s *Store) PutFrom(ctx context.Context, name string, r io.Reader) (rl.File, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	file, whole := rl.File{Name: name, Chunks: []string{}}, sha256.New()
-	buffers := make(chan []byte, parallel)
-	for range parallel {
-		buffers <- nil // made when it is needed: most files are small
+// chunks is how many of them a file of size bytes has.
+func chunks(size int64) int64 { return (size + ChunkSize - 1) / ChunkSize }
+
+// sumFrom is the sha256 of a section. Errors: io.ErrUnexpectedEOF when there is less than the section has.
+func sumFrom(r *io.SectionReader) (string, error) {
+	whole := sha256.New()
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return "", err
 	}
-	var sent sync.WaitGroup
-	for more := true; more && ctx.Err() == nil; {
-		buffer := <-buffers
-		if buffer == nil {
-			buffer = make([]byte, ChunkSize)
-		}
-		n, err := io.ReadFull(r, buffer)
-		if more = err == nil; !more && err != io.EOF && err != io.ErrUnexpectedEOF {
-			cancel(err)
-		}
-		if n == 0 {
-			break
-		}
-		chunk := buffer[:n]
-		whole.Write(chunk)
-		sum := SHA256(chunk)
-		file.Size, file.Chunks = file.Size+int64(n), append(file.Chunks, sum)
-		sent.Go(func() {
-			if err := s.putChunk(ctx, sum, chunk); err != nil {
-				cancel(err)
-			}
-			buffers <- buffer
-		})
+	n, err := io.Copy(whole, r)
+	if err == nil && n < r.Size() {
+		err = io.ErrUnexpectedEOF
 	}
-	sent.Wait()
-	file.SHA256 = hex.EncodeToString(whole.Sum(nil))
-	return file, context.Cause(ctx)
+	return hex.EncodeToString(whole.Sum(nil)), err
 }
 
 // putChunk stores a chunk unless it is there. One that is there is read back, since a checkpoint must not be built
 // on a damaged chunk that only looks stored; it is replaced when it is damaged.
-func (s *Store) putChunk(ctx context.Context, sum string, body []byte) error {
-	ref := rl.Ref{Key: ChunkKey(sum), SHA256: sum, Size: int64(len(body))}
+func (s *Store) putChunk(ctx context.Context, sum string, body *io.SectionReader) error {
+	ref := rl.Ref{Key: ChunkKey(sum), SHA256: sum, Size: body.Size()}
+	if _, err := body.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
 	_, err := s.Head(ctx, ref.Key)
 	if rl.KindOf(err) == rl.NotFound {
-		if err = s.put(ctx, ref, body, onlyNew); rl.KindOf(err) == rl.Conflict {
+		if err = s.send(ctx, ref, body, onlyNew); rl.KindOf(err) == rl.Conflict {
 			err = nil // another writer was first
 		}
 		return err
@@ -89,7 +78,7 @@ func (s *Store) putChunk(ctx context.Context, sum string, body []byte) error {
 		return err
 	}
 	if _, err = s.copyChunk(ctx, sum, nowhere); damaged(err) { // or removed by gc since
-		return s.put(ctx, ref, body, nil)
+		return s.send(ctx, ref, body, nil)
 	}
 	return err
 }

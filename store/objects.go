@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"io"
 	"iter"
 	"time"
 
@@ -98,16 +99,22 @@ func ifMatch(etag string) condition {
 
 // put sends one object with its sha256, which was computed once for the reference, the checksum and the signature.
 func (s *Store) put(ctx context.Context, ref rl.Ref, body []byte, c condition) error {
+	return s.send(ctx, ref, bytes.NewReader(body), c)
+}
+
+// send is put for a body of ref.Size bytes that need not fit in memory.
+func (s *Store) send(ctx context.Context, ref rl.Ref, body io.ReadSeeker, c condition) error {
 	sum, err := hex.DecodeString(ref.SHA256)
 	if err != nil {
 		return rl.Errorf(rl.Invalid, at(ref.Key), "%q is not a sha256", ref.SHA256)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience(int64(len(body))))
+	ctx, cancel := context.WithTimeout(ctx, patience(ref.Size))
 	defer cancel()
 	in := &s3.PutObjectInput{
 		Bucket:         &s.bucket,
 		Key:            aws.String(s.prefix + ref.Key),
-		Body:           bytes.NewReader(body),
+		Body:           body,
+		ContentLength:  aws.Int64(ref.Size),
 		ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(sum)),
 	}
 	if c != nil {

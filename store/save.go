@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"os"
@@ -38,7 +36,7 @@ func (s *Store) SaveFiles(ctx context.Context, dir string, files []rl.File) erro
 
 // saveFile assembles the file beside its place, and moves it there once it is whole and durable.
 func (s *Store) saveFile(ctx context.Context, path string, f rl.File) error {
-	if want := (f.Size + ChunkSize - 1) / ChunkSize; int64(len(f.Chunks)) != want {
+	if want := chunks(f.Size); int64(len(f.Chunks)) != want {
 		return rl.Errorf(rl.Corrupt, at("file "+f.Name), "it has %d chunks; %d bytes are %d", len(f.Chunks), f.Size, want)
 	}
 	part, err := os.OpenFile(path+".part", os.O_RDWR|os.O_CREATE, 0o644)
@@ -69,8 +67,7 @@ func (s *Store) saveFile(ctx context.Context, path string, f rl.File) error {
 func (s *Store) saveChunk(ctx context.Context, part *os.File, f rl.File, i int) error {
 	from := int64(i) * ChunkSize
 	size := min(ChunkSize, f.Size-from)
-	there := sha256.New()
-	if n, err := io.Copy(there, io.NewSectionReader(part, from, size)); err == nil && n == size && hex.EncodeToString(there.Sum(nil)) == f.Chunks[i] {
+	if there, err := sumFrom(io.NewSectionReader(part, from, size)); err == nil && there == f.Chunks[i] {
 		return nil
 	}
 	n, err := s.copyChunk(ctx, f.Chunks[i], func() io.Writer { return io.NewOffsetWriter(part, from) })
@@ -87,11 +84,11 @@ func sumOf(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	whole := sha256.New()
-	if _, err := io.Copy(whole, f); err != nil {
+	info, err := f.Stat()
+	if err != nil {
 		return "", err
 	}
-	return hex.EncodeToString(whole.Sum(nil)), nil
+	return sumFrom(io.NewSectionReader(f, 0, info.Size()))
 }
 
 // SaveObject writes an object to a file of this machine, in constant memory. Errors as Get, and the file system's own.

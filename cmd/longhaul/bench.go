@@ -26,6 +26,7 @@ var benchmarks = []struct {
 	{"tiny", "embedded policy: tokens a second, trained and sampled", benchTiny},
 	{"rollout", "the rollout loop in memory, beside a bare Go loop, against a policy that takes 50 ms", benchRollout},
 	{"durable", "rollouts through the whole line, journalled and stored, beside a bare Go loop", benchDurable},
+	{"store", "a checkpoint of 2 GB, written, written again with one byte changed, and restored, beside a plain copy", benchStore},
 	{"judge", "what a judge is told of a group, beside the same as JSON and in the form of RULER", benchJudge},
 }
 
