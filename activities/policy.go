@@ -45,7 +45,7 @@ func (a *Activities) ready(ctx context.Context, s Stage, st *store.Store, cfg rl
 		return err
 	}
 	if cfg.Policy.Use != "tiny" {
-		return client.Ready(ctx, string(v))
+		return client.Ready(ctx, string(v), cfg.Updates > 0)
 	}
 	server, err := a.EmbeddedPolicy(ctx, s.Store)
 	if err != nil {

@@ -27,6 +27,12 @@ var ErrConversation = errors.New("the server refuses this conversation")
 // ErrKey says that the server does not take the key, or wants one.
 var ErrKey = errors.New("the key is not taken")
 
+// ErrBusy says that the server has too much to do (429).
+var ErrBusy = errors.New("the server is busy")
+
+// ErrNoModel says that the server does not know the model that was asked for.
+var ErrNoModel = errors.New("no such model")
+
 // ErrNoReply says that a server that was reached did not reply before the deadline.
 var ErrNoReply = errors.New("no reply before the deadline")
 
@@ -34,20 +40,27 @@ var ErrNoReply = errors.New("no reply before the deadline")
 // not do it. Nothing is paid for. Without it nobody knows: an answer may be lost that was given.
 var ErrUnserved = errors.New("not served")
 
-// unserved is an error that is ErrUnserved, too, and says no more for it.
-type unserved struct{ error }
+// marked is an error that is one of these, too, and says no more for it.
+type marked struct {
+	error
+	mark error
+}
 
-func (u unserved) Is(target error) bool { return target == ErrUnserved }
-func (u unserved) Unwrap() error        { return u.error }
-
-// denied is an error that is ErrKey, too, and says no more for it.
-type denied struct{ error }
-
-func (d denied) Is(target error) bool { return target == ErrKey }
-func (d denied) Unwrap() error        { return d.error }
+func (m marked) Is(target error) bool { return target == m.mark }
+func (m marked) Unwrap() error        { return m.error }
 
 // Unserved marks the error of a request that was never sent.
-func Unserved(err error) error { return unserved{err} }
+func Unserved(err error) error { return marked{err, ErrUnserved} }
+
+// Status is an answer with another status than 2xx, and the server's words.
+type Status struct {
+	Code int
+	Say  string
+}
+
+func (s *Status) Error() string {
+	return fmt.Sprintf("%d %s: %s", s.Code, http.StatusText(s.Code), s.Say)
+}
 
 // maxWords bounds what is kept of a server's own words, in bytes.
 const maxWords = 2000
@@ -59,19 +72,24 @@ const maxWait = 24 * time.Hour
 func (s Server) statusError(status int, h http.Header, body []byte) *rl.Error {
 	say, code := words(body)
 	say = Shorten(s.Hide(say))
-	e := &rl.Error{Kind: rl.Refused, At: s.At, Err: fmt.Errorf("%d %s: %s", status, http.StatusText(status), say)}
+	e := &rl.Error{Kind: rl.Refused, At: s.At, Err: &Status{status, say}}
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		e.Err = denied{e.Err}
+		e.Err = marked{e.Err, ErrKey}
 	case status >= 500, status == 408, status == 409, status == 425, status == 429:
 		e.Kind, e.RetryAfter = rl.Unavailable, retryAfter(h.Get("Retry-After"), time.Now())
+		if status == 429 {
+			e.Err = marked{e.Err, ErrBusy}
+		}
+	case status == 404 && everybody.MatchString(code+" "+say):
+		e.Err = marked{e.Err, ErrNoModel}
 	case (status == 400 || status == 413) && contextLimit(code, say):
 		e.Err = fmt.Errorf("%w: %s", ErrContextLimit, say)
 	case (status == 400 || status == 413 || status == 422) && !everybody.MatchString(code+" "+say):
 		e.Err = fmt.Errorf("%w: %w", ErrConversation, e.Err)
 	}
 	if !lost[status] {
-		e.Err = unserved{e.Err}
+		e.Err = Unserved(e.Err)
 	}
 	return e
 }

@@ -2,10 +2,9 @@ package policy
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"slices"
-	"strings"
+	"time"
 
 	openai "github.com/sashabaranov/go-openai"
 
@@ -23,6 +22,10 @@ type Request struct {
 	Temperature float64 // 0: greedy
 	MaxTokens   int     // 0: the server's own limit
 	Seed        uint64  // at most 63 bits are sent
+	// Timeout is how long a server may take, as Within counts it. 0: as long as the context lasts.
+	Timeout time.Duration
+	// Training asks for an answer that can be trained on: an answer without token ids and log-probabilities is an error.
+	Training bool
 }
 
 // Response is one action as the server gave it.
@@ -35,32 +38,7 @@ type Response struct {
 	// processed_logprobs): train at temperature 1 with the latter.
 	LogProbs []float32
 	Finish   string // finish_reason: stop, tool_calls, length, ...
-	Model    string // the model that answered, as the server names it
-}
-
-// Act samples one action. Its deadline is the context's.
-//
-// Errors are *rl.Error: Refused (the server will not do it; its words are kept; endpoint.ErrContextLimit is among these),
-// Unavailable (connection, deadline, 408, 409, 425, 429, 5xx, half a reply, a reply that is not one or contradicts
-// itself; with RetryAfter when the server named one), Invalid (a request that cannot be sent, a wrong model's reply).
-func (c *Client) Act(ctx context.Context, q Request) (Response, error) {
-	x, err := c.exchange(q)
-	if err != nil {
-		return Response{}, err
-	}
-	r, err := c.api.CreateChatCompletion(x.context(ctx), render(q))
-	if err != nil && !c.plain.Load() && rl.KindOf(err) == rl.Refused && strings.Contains(err.Error(), "return_token_ids") {
-		// A server strict about what it does not know can still be evaluated.
-		c.plain.Store(true)
-		return c.Act(ctx, q)
-	}
-	if err != nil {
-		return Response{}, c.server.Failure(err)
-	}
-	if x.quick != nil {
-		r = *x.quick
-	}
-	return c.reply(q, r, &x.reply)
+	Model    string // the model that answered, as the server names it; empty: it does not say
 }
 
 // render is the request in go-openai's words. Messages, temperature, max_tokens, tools and token ids are the

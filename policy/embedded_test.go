@@ -93,10 +93,10 @@ func TestEmbeddedServer(t *testing.T) {
 	defer srv.Close()
 	socket := policy.New(policy.Options{URL: srv.URL + "/v1", Splice: true})
 	process := policy.New(policy.Options{URL: "http://tiny/v1", Splice: true, Transport: inprocess.Transport{Handler: s}})
-	if err := process.Ready(t.Context(), "run@000001"); err != nil {
+	if err := process.Ready(t.Context(), "run@000001", true); err != nil {
 		t.Fatal(err)
 	}
-	if err := socket.Ready(t.Context(), "run@000002"); rl.KindOf(err) != rl.NotFound {
+	if err := socket.Ready(t.Context(), "run@000002", true); rl.KindOf(err) != rl.NotFound {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup

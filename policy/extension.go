@@ -49,19 +49,19 @@ type logProb struct {
 // exchange prepares the extension of q: token ids asked for, a temperature even when it is 0 (go-openai leaves that
 // out, and servers then sample at 1), max_tokens (which go-openai has replaced by a name that not every server
 // knows), tools that need no marshalling, and the messages: content even when it is empty, and spliced past actions.
-func (c *Client) exchange(q Request) (*exchange, error) {
+func (s *server) exchange(q Request) (*exchange, error) {
 	x := &exchange{}
 	x.top = strconv.AppendFloat([]byte(`"temperature":`), q.Temperature, 'g', -1, 64)
 	if q.MaxTokens > 0 {
 		x.top = strconv.AppendInt(append(x.top, `,"max_tokens":`...), int64(q.MaxTokens), 10)
 	}
-	if !c.plain.Load() {
+	if !s.plain.Load() {
 		x.top = append(x.top, `,"return_token_ids":true`...)
 	}
 	if len(q.Tools) > 0 {
-		tools, err := c.renderTools(q.Tools)
+		tools, err := s.client.renderTools(q.Tools)
 		if err != nil {
-			return nil, rl.Errorf(rl.Invalid, c.server.At, "the tools cannot be sent: %w", err)
+			return nil, rl.Errorf(rl.Invalid, s.server.At, "the tools cannot be sent: %w", err)
 		}
 		x.top = append(append(x.top, `,"tools":`...), tools...)
 	}
@@ -73,7 +73,7 @@ func (c *Client) exchange(q Request) (*exchange, error) {
 		}
 		x.messages = appendMessage(x.messages, m)
 		if m.Role == rl.Assistant {
-			if c.splice && action < len(q.Actions) && q.Actions[action] != nil {
+			if s.client.splice && action < len(q.Actions) && q.Actions[action] != nil {
 				x.messages = appendIDs(append(x.messages, `,"token_ids":`...), q.Actions[action])
 			}
 			action++
@@ -81,7 +81,7 @@ func (c *Client) exchange(q Request) (*exchange, error) {
 		x.messages = append(x.messages, '}')
 	}
 	if len(q.Actions) > action {
-		return nil, rl.Errorf(rl.Invalid, c.server.At, "the request has token ids of %d actions and %d assistant messages", len(q.Actions), action)
+		return nil, rl.Errorf(rl.Invalid, s.server.At, "the request has token ids of %d actions and %d assistant messages", len(q.Actions), action)
 	}
 	return x, nil
 }

@@ -76,7 +76,7 @@ func TestFaults(t *testing.T) {
 		"half a JSON":     {says(200, "", `{"choices":[{"message"`), rl.Unavailable, "half a reply", 0},
 		"half a body":     {says(200, "Content-Length: 500", `{"choices":[`), rl.Unavailable, "half a reply", 0},
 		"no choices":      {says(200, "", `{"choices":[]}`), rl.Unavailable, "no choices", 0},
-		"another model":   {says(200, "", `{"model":"run@000002","choices":[{"message":{"content":"x"}}]}`), rl.Invalid, `asked for run@000001, answered by "run@000002"`, 0},
+		"no model's name": {says(200, "", `{"choices":[{"message":{"content":"x"}}]}`), rl.Unavailable, "it does not say which model answered, where run@000001 was asked for", 0},
 		"lengths":         {says(200, "", ids+`{"logprob":-1}]}}]}`), rl.Unavailable, "2 sampled token ids, 1 log-probabilities", 0},
 		"no log-prob":     {says(200, "", ids+`{"logprob":-1},{"token":"x"}]}}]}`), rl.Unavailable, "token 1 of 2 has no log-probability", 0},
 		"a probability":   {says(200, "", ids+`{"logprob":-1},{"logprob":0.5}]}}]}`), rl.Unavailable, "token 1 of 2 has 0.5", 0},
@@ -172,8 +172,8 @@ func TestAcquireBoundsEpisodes(t *testing.T) {
 	if _, err := c.Acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal("a third live episode: ", err)
 	}
-	first()
-	first() // is not two places
+	first.Release()
+	first.Release() // is not two places
 	if _, err := c.Acquire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -196,11 +196,11 @@ func TestReady(t *testing.T) {
 		}
 	})
 	for model, want := range map[string]rl.Kind{"run@000001": "", "Qwen/Qwen3": "", "absent": rl.NotFound, "broken": rl.Unavailable} {
-		if err := client.Ready(t.Context(), model); rl.KindOf(err) != want || (want != "" && err == nil) {
+		if err := client.Ready(t.Context(), model, false); rl.KindOf(err) != want || (want != "" && err == nil) {
 			t.Errorf("%s: %v, want %q", model, err, want)
 		}
 	}
-	if err := client.Ready(t.Context(), "absent"); !strings.Contains(err.Error(), "Qwen/Qwen3, other") {
+	if err := client.Ready(t.Context(), "absent", false); !strings.Contains(err.Error(), "Qwen/Qwen3, other") {
 		t.Error(err)
 	}
 }

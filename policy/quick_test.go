@@ -28,7 +28,7 @@ func slowly(body []byte) (Response, error) {
 	if err := json.Unmarshal(x.plain(), &r); err != nil {
 		return Response{}, err
 	}
-	return new(Client).reply(question("m"), r, &x)
+	return new(server).reply(question("m"), r, &x)
 }
 
 func sameSlowly(t *testing.T, body []byte) (quickly bool) {
@@ -37,7 +37,7 @@ func sameSlowly(t *testing.T, body []byte) (quickly bool) {
 	if !ok {
 		return false
 	}
-	got, err := new(Client).reply(question("m"), r, &x)
+	got, err := new(server).reply(question("m"), r, &x)
 	want, slow := slowly(body)
 	if (err == nil) != (slow == nil) || err != nil && err.Error() != slow.Error() || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%s\nquickly %+v %v\nslowly  %+v %v", body, got, err, want, slow)

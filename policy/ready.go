@@ -11,20 +11,31 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// Ready asks whether the server answers and knows the model: by the model's own page, which makes a server that
-// loads models on demand load it, else by the list of models. Errors are *rl.Error as Act's, and NotFound naming
-// the models there are.
-func (c *Client) Ready(ctx context.Context, model string) error {
-	_, err := c.api.GetModel(ctx, url.PathEscape(model))
+// Ready asks whether the servers answer and know the model: by the model's own page, which makes a server that loads
+// models on demand load it, else by the list of models. With training, a token is sampled, too, and its answer must have
+// what training needs. Servers that are away are left out, unless all are.
+//
+// Errors are *rl.Error as Act's, and NotFound naming the models there are.
+func (c *Client) Ready(ctx context.Context, model string, training bool) error {
+	return c.each(ctx, func(ctx context.Context, s *server) error {
+		if err := s.knows(ctx, model); err != nil || !training {
+			return err
+		}
+		return s.token(ctx, model, true)
+	})
+}
+
+func (s *server) knows(ctx context.Context, model string) error {
+	_, err := s.api.GetModel(ctx, url.PathEscape(model))
 	if err == nil {
 		return nil
 	}
 	if e, ok := errors.AsType[*rl.Error](err); !ok || e.Kind != rl.Refused {
-		return c.server.Failure(err)
+		return s.server.Failure(err)
 	}
-	list, err := c.api.ListModels(ctx)
+	list, err := s.api.ListModels(ctx)
 	if err != nil {
-		return c.server.Failure(err)
+		return s.server.Failure(err)
 	}
 	var names []string
 	for _, m := range list.Models {
@@ -33,5 +44,5 @@ func (c *Client) Ready(ctx context.Context, model string) error {
 	if slices.Contains(names, model) {
 		return nil
 	}
-	return rl.Errorf(rl.NotFound, c.server.At, "no model %q; there are: %s", model, endpoint.Shorten(strings.Join(names, ", ")))
+	return rl.Errorf(rl.NotFound, s.server.At, "no model %q; there are: %s", model, endpoint.Shorten(strings.Join(names, ", ")))
 }

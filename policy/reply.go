@@ -13,16 +13,19 @@ import (
 )
 
 // reply reads an answer: the message from go-openai, ids and log-probabilities from x.
-func (c *Client) reply(q Request, r openai.ChatCompletionResponse, x *extended) (Response, error) {
+func (s *server) reply(q Request, r openai.ChatCompletionResponse, x *extended) (Response, error) {
 	if len(r.Choices) == 0 {
-		return Response{}, c.server.Nonsense(errors.New("it has no choices"))
+		return Response{}, s.server.Nonsense(errors.New("it has no choices"))
 	}
-	if _, _, err := rl.Version(q.Model).Parse(); err == nil && r.Model != q.Model {
-		return Response{}, rl.Errorf(rl.Invalid, c.server.At, "asked for %s, answered by %q", q.Model, r.Model)
+	if _, _, err := rl.Version(q.Model).Parse(); err == nil && r.Model == "" {
+		return Response{}, s.server.Nonsense(fmt.Errorf("it does not say which model answered, where %s was asked for", q.Model))
 	}
 	out := Response{Finish: string(r.Choices[0].FinishReason), Model: r.Model}
 	if err := out.takeTokens(x); err != nil {
-		return Response{}, c.server.Nonsense(err)
+		return Response{}, s.server.Nonsense(err)
+	}
+	if err := s.trainable(q, out); err != nil {
+		return Response{}, err
 	}
 	m := r.Choices[0].Message
 	out.Message = rl.Message{Role: rl.Assistant, Content: m.Content}
@@ -36,6 +39,33 @@ func (c *Client) reply(q Request, r openai.ChatCompletionResponse, x *extended) 
 		out.Message.Content, out.Message.ToolCalls = textCalls(out.Message.Content)
 	}
 	return out, nil
+}
+
+// ErrUntrainable says that a server does not give what training needs of an answer.
+var ErrUntrainable = errors.New("it cannot be trained on")
+
+// trainable checks an answer that is to be trained on. A server that gave all that is needed before is asked again; one
+// that never did is refused, since no answer of it will.
+func (s *server) trainable(q Request, r Response) error {
+	lacks := ""
+	switch {
+	case r.Tokens == nil, r.Prompt == nil:
+		lacks = "token ids: vLLM gives prompt_token_ids and token_ids from 0.10.2 on, SGLang in the versions that know return_token_ids; " +
+			"a server without them can be evaluated (updates: 0)"
+	case r.LogProbs == nil:
+		lacks = "log-probabilities: they are asked for with logprobs: true; vLLM must not be started with --max-logprobs 0"
+	default:
+		s.gives.Store(true)
+		return nil
+	}
+	if !q.Training {
+		return nil
+	}
+	err := fmt.Errorf("the answer has no %s: %w", lacks, ErrUntrainable)
+	if s.gives.Load() {
+		return s.server.Nonsense(err)
+	}
+	return rl.Errorf(rl.Refused, s.server.At, "%w", err)
 }
 
 // takeTokens finds ids and log-probabilities wherever the server put them, and checks that they agree.

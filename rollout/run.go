@@ -19,12 +19,14 @@ type Options struct {
 	MaxTokens   int // of one action
 	MaxTurns    int // actions at most
 	// EpisodeTimeout cuts the episode off: it is truncated and scored as it stands. It starts anew in a resumed
-	// episode. 0: never.
+	// episode, and stands still while the policy server is paused. 0: never.
 	EpisodeTimeout time.Duration
 	// TurnTimeout bounds one policy call, and one tool call where the tool sets no timeout of its own. Passing it
 	// is a failure, Unavailable. 0: never.
 	TurnTimeout time.Duration
-	Seed        uint64 // turn t samples with rl.Seed(Seed, "turn", t)
+	// Training: every action must have what training needs, or the episode fails (policy.ErrUntrainable).
+	Training bool
+	Seed     uint64 // turn t samples with rl.Seed(Seed, "turn", t)
 	// Recorded are the first turns of this episode, from an earlier attempt: they are replayed, not sampled again.
 	Recorded []rl.Recorded
 	// Exact: no action is sampled. Once the recorded turns are played the episode stops, EndOfRecord. The policy is not
@@ -49,24 +51,25 @@ type Options struct {
 // Run plays one episode and returns its record. It takes one of the policy client's places for a live episode, and
 // resets env; closing env is the caller's.
 //
-// Errors are *rl.Error: the policy's (see policy.Client.Act), the environment's (At "environment NAME"), Record's,
+// Errors are *rl.Error: the policy's (see policy.Seat.Act), the environment's (At "environment NAME"), Record's,
 // Corrupt with ErrDiverged when the replay of Recorded diverges from it, naming the turn: then the recorded turns are of
 // no use and the episode is to be run without them, if it is Repeatable; and Conflict with ErrUncertain. When ctx ends,
 // the error is its own.
 func Run(ctx context.Context, env envs.Env, p *policy.Client, o Options) (*rl.Trajectory, error) {
+	var seat *policy.Seat
 	if !o.Exact {
-		release, err := p.Acquire(ctx)
-		if err != nil {
+		var err error
+		if seat, err = p.Acquire(ctx); err != nil {
 			return nil, err
 		}
-		defer release()
+		defer seat.Release()
 	}
-	live, cancel := within(ctx, o.EpisodeTimeout)
+	live, cancel := policy.Within(ctx, o.EpisodeTimeout)
 	defer cancel()
 	if o.Key == "" {
 		o.Key = o.Episode.String()
 	}
-	e := &episode{env: env, policy: p, Options: o, spec: env.Spec()}
+	e := &episode{env: env, policy: seat, Options: o, spec: env.Spec()}
 	stop, err := e.play(ctx, live)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

@@ -16,7 +16,7 @@ import (
 type episode struct {
 	Options
 	env    envs.Env
-	policy *policy.Client
+	policy *policy.Seat
 	spec   envs.Spec
 
 	turns    []rl.Turn
@@ -148,12 +148,10 @@ const (
 
 // sample asks the policy for the next action.
 func (e *episode) sample(live context.Context) (rl.Action, error) {
-	asking, cancel := within(live, e.TurnTimeout)
-	defer cancel()
 	seed := rl.Seed(e.Seed, "turn", len(e.turns))
-	r, err := e.policy.Act(asking, policy.Request{
+	r, err := e.policy.Act(live, policy.Request{
 		Model: e.Model, Messages: e.messages, Actions: e.actions, Tools: e.tools(),
-		Temperature: e.Temperature, MaxTokens: e.MaxTokens, Seed: seed,
+		Temperature: e.Temperature, MaxTokens: e.MaxTokens, Seed: seed, Timeout: e.TurnTimeout, Training: e.Training,
 	})
 	if err != nil {
 		return rl.Action{}, err
@@ -163,9 +161,22 @@ func (e *episode) sample(live context.Context) (rl.Action, error) {
 		kept++
 	}
 	return rl.Action{
-		Message: r.Message, Version: e.Version, Seed: seed, Finish: r.Finish,
+		Message: r.Message, Version: e.served(r.Model), Seed: seed, Finish: r.Finish,
 		Kept: kept, Prompt: slices.Clip(r.Prompt[kept:]), Tokens: r.Tokens, LogProbs: r.LogProbs,
 	}, nil
+}
+
+// served is the version that answered: the one that was asked for, or another by whose name the answer came, which is
+// then the behaviour policy of its turn. A server's own name for the model that was asked for is no other version.
+func (e *episode) served(answered string) rl.Version {
+	isVersion := func(name string) bool {
+		_, _, err := rl.Version(name).Parse()
+		return err == nil
+	}
+	if answered == e.Model || !isVersion(e.Model) && !isVersion(answered) {
+		return e.Version
+	}
+	return rl.Version(answered)
 }
 
 func (e *episode) tools() []rl.Tool {

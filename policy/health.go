@@ -1,0 +1,130 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/endpoint"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// A server is ejected when it failed so often in a row, and asked for a token after a while, which doubles with each
+// ejection up to a bound: when it gives one it is readmitted.
+const (
+	ejectAfter   = 2
+	ejectFor     = time.Second
+	ejectLongest = time.Minute
+	probeTimeout = 15 * time.Second
+)
+
+// health is what a server's answers say of it.
+type health struct {
+	mu       sync.Mutex
+	failures int // in a row
+	times    int // that it was ejected since it last answered an episode
+	out      bool
+	until    time.Time // when it may be probed
+	probing  bool
+	why      string
+}
+
+// saw takes in how a request ended. What the caller's own end cut off says nothing of the server, and a busy one works.
+func (s *server) saw(ctx context.Context, err error) {
+	if ctx.Err() != nil || errors.Is(err, endpoint.ErrBusy) {
+		return
+	}
+	h := &s.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if rl.KindOf(err) != rl.Unavailable {
+		if h.out {
+			s.client.log.Info("the policy server is readmitted", "server", s.shown)
+		}
+		h.failures, h.times, h.out = 0, 0, false
+		return
+	}
+	if h.failures++; h.failures >= ejectAfter {
+		s.eject(err)
+	}
+}
+
+// eject takes the server out. health.mu is held.
+func (s *server) eject(why error) {
+	h := &s.health
+	if h.out && time.Now().Before(h.until) {
+		return // a request that was under way
+	}
+	if !h.out {
+		s.client.log.Warn("the policy server is ejected", "server", s.shown, "why", why)
+	}
+	h.out, h.why = true, endpoint.Shorten(why.Error())
+	h.until = time.Now().Add(min(ejectFor<<min(h.times, 10), ejectLongest))
+	h.times++
+}
+
+// ejected reports whether the server gets no requests.
+func (s *server) ejected() bool {
+	s.health.mu.Lock()
+	defer s.health.mu.Unlock()
+	return s.health.out
+}
+
+// back is when an ejection is over.
+func (h *health) back() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.until
+}
+
+// now says whether the server is ejected, and why.
+func (h *health) now() (why string, out bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.why, h.out
+}
+
+// probe asks ejected servers whose time has come for a token, beside the requests of others.
+func (c *Client) probe() {
+	for _, s := range c.servers {
+		h := &s.health
+		h.mu.Lock()
+		due := len(c.servers) > 1 && h.out && !h.probing && !time.Now().Before(h.until)
+		h.probing = h.probing || due
+		h.mu.Unlock()
+		if due {
+			go s.readmit()
+		}
+	}
+}
+
+// readmit takes the server in again if it answers, as it would answer an episode.
+func (s *server) readmit() {
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+	defer cancel()
+	err := s.token(ctx, *s.model.Load(), false)
+	h := &s.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.probing = false
+	if err != nil {
+		s.eject(err)
+		return
+	}
+	s.client.log.Info("the policy server is readmitted", "server", s.shown)
+	h.failures, h.out = 0, false
+}
+
+// token samples one token of a model.
+func (s *server) token(ctx context.Context, model string, training bool) error {
+	q := Request{Model: model, Messages: []rl.Message{{Role: rl.User, Content: "hello"}}, MaxTokens: 1, Temperature: 1, Training: training}
+	_, err := s.ask(ctx, q)
+	if errors.Is(err, endpoint.ErrNoModel) && s.client.missing != nil {
+		if err := s.add(ctx, model); err != nil {
+			return err
+		}
+		_, err = s.ask(ctx, q)
+	}
+	return err
+}
