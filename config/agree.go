@@ -11,7 +11,7 @@ import (
 // agreements are the rules that several keys make together; each says what is wrong unless ok.
 var agreements = []func(rl.Config) (w wrong, ok bool){
 	membersAnActivity, groupsAnUpdate, minibatches, evaluationTasks, timeouts, nothingToLearn, tinyContext, tinyWidth, tinyWeights,
-	policyServer, tinyAlone, warmUp, trainable, startingPoint, promoteFloor,
+	policyServer, tinyAlone, published, warmUp, trainable, startingPoint, promoteFloor,
 	judgeServer, judgeSettings, judgeDefaults, judgeBands, judgeRoom, judgePrices, gateAlone, gateRange, gateOpens, addedTwice, overlong, contributions, rewardsOnce,
 	ratioCap, ratioCapAlone, length, mismatchCap, klInLoss, referenceUnused, referenceToCome, preference, preferenceAlone,
 }
@@ -87,26 +87,6 @@ func tinyWeights(c rl.Config) (wrong, bool) {
 	n := tinyTokens*p.Width + p.Width + p.Layers*(2*p.Width+4*p.Width*p.Width+3*p.Width*p.Hidden)
 	return disagree(fmt.Sprintf("a policy of %d weights", n), fmt.Sprintf("width, layers and hidden that make at most %d", mostWeights),
 		"the embedded trainer is for small policies", "policy.width", "policy.layers", "policy.hidden", "policy.use"), p.Use != "tiny" || n <= mostWeights
-}
-
-func policyServer(c rl.Config) (wrong, bool) {
-	if c.Policy.Use != "openai" {
-		return wrong{}, true
-	}
-	if c.Policy.URL == "" {
-		return disagree("no policy.url", "the server's base URL, such as http://gpu:8000/v1", "", "policy.url", "policy.use"), false
-	}
-	return disagree("no policy.model", "the server's name of the model", "", "policy.model", "policy.use"), c.Policy.Model != ""
-}
-
-func tinyAlone(c rl.Config) (wrong, bool) {
-	p := c.Policy
-	for _, d := range []struct{ key, value string }{{"url", p.URL}, {"model", p.Model}, {"api_key_env", p.APIKeyEnv}, {"base", p.Base}} {
-		if p.Use == "tiny" && d.value != "" {
-			return disagree("policy."+d.key, "no such key with use: tiny", "tiny runs in this process", "policy."+d.key, "policy.use"), false
-		}
-	}
-	return wrong{}, true
 }
 
 func warmUp(c rl.Config) (wrong, bool) {

@@ -12,7 +12,7 @@ import (
 // live are the keys, or whole sections, that can be changed while a run goes on. What the others say is part of what a run is:
 // what it plays, how its parts fit together, what its evaluations are compared by.
 var live = []string{
-	"policy.concurrency", "group.quorum", "group.valid", "group.resample", "group.max_staleness", "group.per_activity", "curriculum", "reward", "advantage", "loss",
+	"policy.url", "policy.concurrency", "group.quorum", "group.valid", "group.resample", "group.max_staleness", "group.per_activity", "curriculum", "reward", "advantage", "loss",
 	"update.learning_rate", "update.minibatches", "update.max_grad_norm", "update.beta1", "update.beta2", "update.weight_decay", "update.ramp",
 	"update.final_rate", "update.kl_stop", "updates", "eval.every", "eval.promote", "guard", "checkpoints",
 }

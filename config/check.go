@@ -63,8 +63,7 @@ func (f *field) check(cfg *rl.Config, names Names) (wrong, bool) {
 	case text:
 		w.found = f.found(quoted(v.String()))
 		if f.rule.names != nil {
-			w.hint = f.rule.refused[v.String()]
-			if n := nearest(v.String(), f.rule.names(names)); n != "" && w.hint == "" {
+			if n := nearest(v.String(), f.rule.names(names)); n != "" {
 				w.hint = "did you mean " + n + "?"
 			}
 		}

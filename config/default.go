@@ -58,6 +58,7 @@ func recipe(env string) rl.Config {
 // keys the user has set; those stay.
 func fit(c *rl.Config, given func(path string) bool) {
 	fitPolicy(c, given)
+	fitServed(&c.Policy, given)
 	if !given("group.per_activity") {
 		c.Group.PerActivity = max(1, c.Group.Size)
 	}

@@ -30,11 +30,27 @@ var (
 	serverURL = form{
 		expects: "an http:// or https:// URL without user, password, query or fragment",
 		pattern: `^https?://[^\s?#@]+$`,
+		holds:   isServerURL,
+	}
+	serverURLs = form{
+		expects: "http:// or https:// URLs without user, password, query or fragment, each once, separated by commas",
+		pattern: `^https?://[^\s?#@,]+(\s*,\s*https?://[^\s?#@,]+)*$`,
 		holds: func(s string) bool {
-			u, err := url.Parse(s)
-			return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
-				u.User == nil && !strings.ContainsAny(s, "?#@ ")
+			seen := map[string]bool{}
+			for one := range strings.SplitSeq(s, ",") {
+				one = strings.TrimSuffix(strings.TrimSpace(one), "/")
+				if !isServerURL(one) || seen[one] {
+					return false
+				}
+				seen[one] = true
+			}
+			return true
 		},
+	}
+	directory = form{
+		expects: "an absolute path",
+		pattern: `^/[^\n\r]*$`,
+		holds:   func(s string) bool { return strings.HasPrefix(s, "/") && !strings.ContainsAny(s, "\n\r") },
 	}
 	oneLine = form{
 		expects: "one line of text (never a key)",
@@ -83,3 +99,9 @@ var (
 
 // secret guesses whether a text is or holds a credential; such a text is never repeated in a message.
 func secret(s string) bool { return keyPattern.MatchString(s) || wordPattern.MatchString(s) }
+
+func isServerURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
+		u.User == nil && !strings.ContainsAny(s, "?#@ ")
+}

@@ -23,6 +23,7 @@ func aConfig(t *rapid.T) rl.Config {
 	if rapid.Bool().Draw(t, "served") {
 		c.Policy = rl.PolicyConfig{Use: "openai", URL: "http://" + rapid.StringMatching(`[a-z]{1,9}(:[0-9]{2,4})?(/([a-z0-9~:'-]|%4[0-9a-f]){0,9}){0,2}`).Draw(t, "host"), Model: "m", Base: "/models/m"}
 		c.WarmUp.Max, c.Update.Use = 0, "local"
+		fitServed(&c.Policy, func(string) bool { return false })
 	}
 	if rapid.Bool().Draw(t, "judged") {
 		c.Reward.Use, c.Reward.URL, c.Reward.Model = "judge", "http://judge/v1", "m"
@@ -35,7 +36,7 @@ func aConfig(t *rapid.T) rl.Config {
 	for _, f := range leaves {
 		v := f.in(&c)
 		switch r := f.rule; {
-		case f.unset(c), r.names != nil && (f.path == "env.use" || f.path == "policy.use" || f.path == "update.use"):
+		case f.unset(c), r.names != nil && (f.path == "env.use" || f.path == "policy.use" || f.path == "policy.publish" || f.path == "update.use"):
 		case f.path == "policy.model", f.path == "policy.base", f.path == "reward.model":
 			v.SetString(rapid.StringMatching(`[^\x00-\x1f\x7f]{1,20}`).Draw(t, f.path))
 		case f.path == "name":

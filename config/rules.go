@@ -14,10 +14,9 @@ type rule struct {
 	below    bool    // max itself is not allowed
 	multiple int     // of this number
 	names    func(Names) []string
-	refused  map[string]string // why names that one may expect here are not among them
-	form     *form             // of a text
-	required bool              // has no default
-	private  bool              // its value is never repeated in a message
+	form     *form // of a text
+	required bool  // has no default
+	private  bool  // its value is never repeated in a message
 }
 
 // Indices, seeds and counts stay below 2^53, which every JSON implementation keeps exactly.
@@ -31,11 +30,15 @@ var rules = map[string]rule{
 	"env.max_turns":            {min: 1, max: 10_000},
 	"env.episode_timeout":      {min: 1, max: 30 * 24 * 3600},
 	"env.turn_timeout":         {min: 0.1, max: 24 * 3600},
-	"policy.use":               {names: func(n Names) []string { return n.Policies }, refused: servedPolicies},
-	"policy.url":               {form: &serverURL},
+	"policy.use":               {names: func(n Names) []string { return n.Policies }},
+	"policy.url":               {form: &serverURLs},
 	"policy.model":             {form: &oneLine},
 	"policy.api_key_env":       {form: &variable, private: true},
 	"policy.base":              {form: &oneLine},
+	"policy.publish":           {names: fixed("none", "lora", "restart")},
+	"policy.adapters":          {form: &directory},
+	"policy.restart":           {form: &oneLine},
+	"policy.share_gpu":         {names: fixed("no", "pause", "sleep")},
 	"policy.concurrency":       {max: 65_536},
 	"policy.width":             {min: 32, max: 4096, multiple: 32},
 	"policy.layers":            {min: 1, max: 64},
@@ -131,9 +134,6 @@ var rules = map[string]rule{
 	"checkpoints.keep_best":    {max: 999_999},
 	"store":                    {form: &storeURI},
 }
-
-// servedPolicies: rollouts can be played with a served model, but nothing here can train it or publish its versions.
-var servedPolicies = map[string]string{"openai": "policy openai cannot be trained or evaluated by this version: use tiny"}
 
 func fixed(names ...string) func(Names) []string { return func(Names) []string { return names } }
 

@@ -113,7 +113,8 @@ var lost = map[int]bool{408: true, 409: true, 502: true, 504: true, 520: true, 5
 // have no common code for these, and may quote the conversation, so whole phrases are looked for.
 var everybody = regexp.MustCompile(`(?i)api.?key|authenticat|authori[sz]|billing|quota|model_not_found|` +
 	`(no such|unknown|invalid|unsupported) model|\bmodel\b.{0,100}(not found|not exist|not support|not available)|` +
-	`unsupported (parameter|value)|unrecognized (request )?(argument|parameter)`)
+	`unsupported (parameter|value)|unrecognized (request )?(argument|parameter)|` +
+	`tool choice requires|greater than max_model_len`) // vLLM's: a flag is missing, sampling.max_tokens is too large for any prompt
 
 // contextLimit knows OpenAI's and the embedded server's code, llama.cpp's type, and the wording of vLLM and SGLang.
 func contextLimit(code, say string) bool {
