@@ -37,6 +37,7 @@ type Activities struct {
 	configs  map[string]*making[rl.Config]      // by sha256
 	tasks    map[string]*making[[]rl.Task]      // by sha256
 	policies map[string]*making[*policy.Client] // by store and config
+	names    map[string]*making[string]         // what servers call versions, by store, base model and version
 	judges   map[string]*making[*reward.Client] // by sha256 of their configuration
 	embedded map[string]*tiny.Server            // by store
 	journals []openJournal                      // the one used last is last

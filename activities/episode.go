@@ -32,7 +32,8 @@ type episode struct {
 	task    rl.Task
 	member  int
 	version rl.Version
-	line    *line // of the journal
+	model   string // what the servers call the version
+	line    *line  // of the journal
 }
 
 // run returns the recorded trajectory or failure of the episode, doing the rollout when there is neither.
@@ -143,10 +144,10 @@ func (e episode) options() rollout.Options {
 	return rollout.Options{
 		Episode:     e.stage.episode(e.task.ID, e.member),
 		Task:        e.task,
-		Model:       string(e.version),
+		Model:       e.model,
 		Version:     e.version,
 		Temperature: temperature, MaxTokens: e.config.Sampling.MaxTokens, MaxTurns: e.config.Env.MaxTurns,
 		EpisodeTimeout: time.Duration(e.config.Env.EpisodeTimeout), TurnTimeout: time.Duration(e.config.Env.TurnTimeout),
-		Seed: seed,
+		Seed: seed, Training: e.stage.Evaluation == "" && e.config.Updates > 0,
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+
+	"github.com/longhaul-rl/longhaul/policy"
 )
 
 // Progress is what a running activity tells of itself, read by `status` and the live table.
@@ -23,6 +25,42 @@ const beats = 5 * time.Second
 // transaction, and a stage that is done by then needs none.
 func beat(ctx context.Context) (stop func()) {
 	return beating(ctx, min(activity.GetInfo(ctx).HeartbeatTimeout/3, beats), func() { activity.RecordHeartbeat(context.WithoutCancel(ctx)) })
+}
+
+// Serving is what the heartbeats of rollouts tell of the policy servers, as the worker sees them.
+type Serving struct {
+	Servers []policy.ServerStatus `json:"servers"`
+}
+
+// beatServing is beat for rollouts. The embedded policy, in this process, is nothing to tell of.
+func (a *Activities) beatServing(ctx context.Context, s Stage) (stop func()) {
+	return beating(ctx, min(activity.GetInfo(ctx).HeartbeatTimeout/3, beats), func() {
+		ctx := context.WithoutCancel(ctx)
+		if client := a.remote(s); client != nil {
+			activity.RecordHeartbeat(ctx, Serving{client.Status()})
+			return
+		}
+		activity.RecordHeartbeat(ctx)
+	})
+}
+
+// remote is the client of a stage's policy servers; nil where it is not made yet, or the policy is embedded.
+func (a *Activities) remote(s Stage) *policy.Client {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.policies[s.policyKey()]
+	if e == nil {
+		return nil
+	}
+	select {
+	case <-e.done:
+	default:
+		return nil
+	}
+	if e.v == nil || e.v.Embedded() {
+		return nil
+	}
+	return e.v
 }
 
 func beating(ctx context.Context, every time.Duration, once func()) (stop func()) {

@@ -19,13 +19,13 @@ const (
 	openaiConcurrency        = 256
 )
 
-// policy is the client of a run's policy server; the embedded one answers in this process.
+// policy is the client of a run's policy servers; the embedded one answers in this process.
 func (a *Activities) policy(ctx context.Context, s Stage, st *store.Store, cfg rl.Config) (*policy.Client, error) {
-	return cached(ctx, a, &a.policies, s.Store+" "+s.Config.SHA256, func() (*policy.Client, error) {
+	return cached(ctx, a, &a.policies, s.policyKey(), func() (*policy.Client, error) {
 		if cfg.Policy.Use == "tiny" {
 			return a.tinyClient(a.embeddedPolicy(s.Store, st), cfg), nil
 		}
-		o := policy.Options{URL: cfg.Policy.URL, Concurrency: cfg.Policy.Concurrency}
+		o := policy.Options{URL: cfg.Policy.URL, Concurrency: cfg.Policy.Concurrency, Log: a.log()}
 		if o.Concurrency == 0 {
 			o.Concurrency = openaiConcurrency
 		}
@@ -33,35 +33,50 @@ func (a *Activities) policy(ctx context.Context, s Stage, st *store.Store, cfg r
 		if o.APIKey, err = a.key("policy.api_key_env", cfg.Policy.APIKeyEnv); err != nil {
 			return nil, err
 		}
-		return policy.New(o), nil
+		var client *policy.Client
+		if publishes(cfg) {
+			o.Missing = func(ctx context.Context, url, model string) error {
+				return publisher{a, st, cfg, client}.again(ctx, url, model)
+			}
+		}
+		client = policy.New(o)
+		return client, nil
 	})
 }
+
+func (s Stage) policyKey() string { return s.Store + " " + s.Config.SHA256 }
 
 // ready makes a version answer. Damaged weights of the embedded policy are Corrupt here, so that the run goes back to
 // an older checkpoint; a rollout would only see a server that fails.
 func (a *Activities) ready(ctx context.Context, s Stage, st *store.Store, cfg rl.Config, v rl.Version) error {
+	if cfg.Policy.Use == "tiny" {
+		server, err := a.EmbeddedPolicy(ctx, s.Store)
+		if err != nil {
+			return err
+		}
+		return server.Load(ctx, v)
+	}
 	client, err := a.policy(ctx, s, st, cfg)
 	if err != nil {
 		return err
 	}
-	if cfg.Policy.Use != "tiny" {
-		return client.Ready(ctx, string(v), cfg.Updates > 0)
-	}
-	server, err := a.EmbeddedPolicy(ctx, s.Store)
-	if err != nil {
-		return err
-	}
-	return server.Load(ctx, v)
+	return publisher{a, st, cfg, client}.publish(ctx, v)
 }
 
-// playing is the client for rollouts with a version, which the embedded policy has loaded by then.
-func (a *Activities) playing(ctx context.Context, s Stage, st *store.Store, cfg rl.Config, v rl.Version) (*policy.Client, error) {
+// playing is the client for rollouts with a version, which the embedded policy has loaded by then, and what its servers
+// call the version.
+func (a *Activities) playing(ctx context.Context, s Stage, st *store.Store, cfg rl.Config, v rl.Version) (*policy.Client, string, error) {
 	if cfg.Policy.Use == "tiny" {
 		if err := a.ready(ctx, s, st, cfg, v); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
-	return a.policy(ctx, s, st, cfg)
+	client, err := a.policy(ctx, s, st, cfg)
+	if err != nil {
+		return nil, "", err
+	}
+	name, err := a.served(ctx, st, cfg, v)
+	return client, name, err
 }
 
 func (a *Activities) tinyClient(h http.Handler, cfg rl.Config) *policy.Client {

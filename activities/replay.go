@@ -166,6 +166,12 @@ func (a *Activities) again(ctx context.Context, st *store.Store, cfg rl.Config, 
 		return nil, end, err
 	}
 	e := episode{Activities: a, stage: in.Stage, in: st, config: cfg, task: was.Task, member: in.Replay.Of.Member, version: in.Replay.Version}
+	var client *policy.Client
+	if !in.Replay.Exact {
+		if client, e.model, err = a.playing(ctx, in.Stage, st, cfg, in.Replay.Version); err != nil {
+			return nil, end, err
+		}
+	}
 	o := e.options()
 	if in.Replay.Try > 0 {
 		o.Seed = rl.Seed(o.Seed, "replay", in.Replay.Try)
@@ -177,12 +183,6 @@ func (a *Activities) again(ctx context.Context, st *store.Store, cfg rl.Config, 
 	o.Record = func(_ context.Context, r rl.Recorded) error {
 		turns = append(turns, r.Turn)
 		return nil
-	}
-	var client *policy.Client
-	if !in.Replay.Exact {
-		if client, err = a.playing(ctx, in.Stage, st, cfg, in.Replay.Version); err != nil {
-			return nil, end, err
-		}
 	}
 	env := envs.Guard(world.New(), world.Name)
 	defer env.Close()

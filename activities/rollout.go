@@ -36,7 +36,7 @@ type RunTrajectoryOut struct {
 // finished is not run again, unless its record is damaged; one that was interrupted goes on at the turn in which it was.
 // An episode that fails for good by itself is recorded as failed; it never fails the stage, and it is never a reward.
 func (a *Activities) RunTrajectory(ctx context.Context, in RunTrajectoryIn) (RunTrajectoryOut, error) {
-	defer beat(ctx)()
+	defer a.beatServing(ctx, in.Stage)()
 	out, err := a.runTrajectories(ctx, in, activity.GetInfo(ctx).StartedTime.UnixNano())
 	return out, temporalError(ctx, err)
 }
@@ -55,7 +55,7 @@ func (a *Activities) runTrajectories(ctx context.Context, in RunTrajectoryIn, be
 		return out, err
 	}
 	defer unpin()
-	client, err := a.playing(ctx, in.Stage, st, cfg, in.Version)
+	client, model, err := a.playing(ctx, in.Stage, st, cfg, in.Version)
 	if err != nil {
 		return out, err
 	}
@@ -76,7 +76,7 @@ func (a *Activities) runTrajectories(ctx context.Context, in RunTrajectoryIn, be
 	}
 	for _, task := range asked {
 		for m := range in.Members {
-			e := episode{Activities: a, stage: in.Stage, in: st, config: cfg, client: client, found: found, task: task, member: in.FirstMember + m, version: in.Version}
+			e := episode{Activities: a, stage: in.Stage, in: st, config: cfg, client: client, found: found, task: task, member: in.FirstMember + m, version: in.Version, model: model}
 			id := rl.Member{Task: task.ID, Member: e.member}
 			e.line = resume(journal, id, began, before[id])
 			wg.Go(func() {

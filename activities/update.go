@@ -115,6 +115,9 @@ func (a *Activities) train(ctx context.Context, st *store.Store, cfg rl.Config, 
 	if spec.Update == 0 && spec.Base != nil {
 		return adopt(ctx, st, *spec.Base)
 	}
+	if spec.Base == nil && cfg.Policy.Use != "tiny" && cfg.Policy.Base == "" { // the servers' own model, which is only evaluated
+		return rl.UpdateResult{Schema: rl.UpdateResultSchema, Files: []rl.File{}, Metrics: map[string]float64{}}, nil
+	}
 	if spec.Base == nil && cfg.Policy.Use != "tiny" {
 		return a.importBase(ctx, st, cfg.Policy.Base)
 	}

@@ -31,18 +31,19 @@ type Options struct {
 
 // Client speaks to the servers of one policy. It is safe for concurrent use.
 type Client struct {
-	servers []*server
-	splice  bool
-	missing func(ctx context.Context, url, model string) error
-	log     *slog.Logger
-	slots   chan struct{} // one element a live episode; nil: no bound
-	tools   atomic.Pointer[renderedTools]
-	mu      sync.Mutex // of the servers' seats
+	servers  []*server
+	splice   bool
+	embedded bool
+	missing  func(ctx context.Context, url, model string) error
+	log      *slog.Logger
+	slots    chan struct{} // one element a live episode; nil: no bound
+	tools    atomic.Pointer[renderedTools]
+	mu       sync.Mutex // of the servers' seats
 }
 
 // New makes a client. It connects to nothing; Ready does.
 func New(o Options) *Client {
-	c := &Client{splice: o.Splice, missing: o.Missing, log: o.Log}
+	c := &Client{splice: o.Splice, embedded: o.Transport != nil, missing: o.Missing, log: o.Log}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -57,6 +58,9 @@ func New(o Options) *Client {
 	}
 	return c
 }
+
+// Embedded reports whether the policy answers in this process, and is no server that can be away.
+func (c *Client) Embedded() bool { return c.embedded }
 
 // URLs are the servers of a comma separated list, which has at least one, empty or not.
 func URLs(list string) []string {

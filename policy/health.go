@@ -16,7 +16,7 @@ const (
 	ejectAfter   = 2
 	ejectFor     = time.Second
 	ejectLongest = time.Minute
-	probeTimeout = 15 * time.Second
+	probeTimeout = time.Minute // a cold server's first token takes long
 )
 
 // health is what a server's answers say of it.
@@ -101,9 +101,7 @@ func (c *Client) probe() {
 
 // readmit takes the server in again if it answers, as it would answer an episode.
 func (s *server) readmit() {
-	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
-	defer cancel()
-	err := s.token(ctx, *s.model.Load(), false)
+	err := s.token(context.Background(), *s.model.Load(), false)
 	h := &s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,7 +116,7 @@ func (s *server) readmit() {
 
 // token samples one token of a model.
 func (s *server) token(ctx context.Context, model string, training bool) error {
-	q := Request{Model: model, Messages: []rl.Message{{Role: rl.User, Content: "hello"}}, MaxTokens: 1, Temperature: 1, Training: training}
+	q := Request{Model: model, Messages: []rl.Message{{Role: rl.User, Content: "hello"}}, MaxTokens: 1, Temperature: 1, Timeout: probeTimeout, Training: training}
 	_, err := s.ask(ctx, q)
 	if errors.Is(err, endpoint.ErrNoModel) && s.client.missing != nil {
 		if err := s.add(ctx, model); err != nil {

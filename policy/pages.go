@@ -9,13 +9,27 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/longhaul-rl/longhaul/endpoint"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
+// How long a server may take to say something, and to do something: an adapter is read from a disk, what is under way is
+// finished before a sleep.
+const (
+	sayTime = 15 * time.Second
+	doTime  = 5 * time.Minute
+)
+
 // page asks for a page beside the API, whose paths begin at the server's root. Errors are *rl.Error.
 func (s *server) page(ctx context.Context, method, page string, in any) ([]byte, error) {
+	limit := doTime
+	if method == http.MethodGet {
+		limit = sayTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)

@@ -90,7 +90,7 @@ func (p *pulse) look() bool {
 	p.mu.Lock()
 	mute := p.mute
 	if len(p.slow) == 0 {
-		p.running, p.still, p.queued = false, false, queued{}
+		p.running, p.still, p.mute, p.queued = false, false, false, queued{}
 		p.mu.Unlock()
 		return false
 	}

@@ -26,6 +26,8 @@ func (c *Client) Ready(ctx context.Context, model string, training bool) error {
 }
 
 func (s *server) knows(ctx context.Context, model string) error {
+	ctx, cancel := context.WithTimeout(ctx, doTime) // a model is loaded, maybe
+	defer cancel()
 	_, err := s.api.GetModel(ctx, url.PathEscape(model))
 	if err == nil {
 		return nil

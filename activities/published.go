@@ -1,0 +1,56 @@
+package activities
+
+import (
+	"context"
+	"strings"
+
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+// adapterFile is what a checkpoint has that is a LoRA adapter on its base model (peft's name).
+const adapterFile = "adapter_model.safetensors"
+
+// publishes reports whether the servers get versions from us, and do not find them by themselves.
+func publishes(cfg rl.Config) bool {
+	return cfg.Policy.Publish == "lora" || cfg.Policy.Publish == "restart"
+}
+
+// served is what the policy servers call a version: its own name, except where it is the model that they were started
+// with: before there is an adapter, and in a run that does not train.
+func (a *Activities) served(ctx context.Context, st *store.Store, cfg rl.Config, v rl.Version) (string, error) {
+	switch p := cfg.Policy; {
+	case p.Use == "openai" && !publishes(cfg) && cfg.Updates == 0 && cfg.From == "":
+		return p.Model, nil
+	case p.Publish != "lora":
+		return string(v), nil
+	}
+	return cached(ctx, a, &a.names, st.String()+" "+cfg.Policy.Model+" "+string(v), func() (string, error) {
+		c, err := checkpointOf(ctx, st, v)
+		if _, adapted := c.File(adapterFile); err == nil && !adapted {
+			return cfg.Policy.Model, nil
+		}
+		return string(v), err
+	})
+}
+
+func checkpointOf(ctx context.Context, st *store.Store, v rl.Version) (rl.Checkpoint, error) {
+	run, n, err := v.Parse()
+	if err != nil {
+		return rl.Checkpoint{}, err
+	}
+	_, c, err := st.FindCheckpoint(ctx, run, n)
+	return c, err
+}
+
+// versionFiles are the files of a checkpoint that a server loads: the adapter alone, or the whole model.
+func versionFiles(c rl.Checkpoint) (files []rl.File) {
+	_, adapted := c.File(adapterFile)
+	for _, f := range c.Files {
+		adapter := strings.HasPrefix(f.Name, "adapter_")
+		if adapter || !adapted && !strings.HasPrefix(f.Name, "optimizer") {
+			files = append(files, f)
+		}
+	}
+	return files
+}
