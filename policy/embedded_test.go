@@ -63,12 +63,17 @@ func call(tool, argument, value string) rl.Message {
 
 // play has a conversation of some turns, and gives its responses.
 func play(ctx context.Context, c *policy.Client, n, turns int) (all []policy.Response, err error) {
+	return converse(n, turns, func(_ int, q policy.Request) (policy.Response, error) { return c.Act(ctx, q) })
+}
+
+// converse has the n-th conversation of some turns with whoever acts.
+func converse(n, turns int, act func(turn int, q policy.Request) (policy.Response, error)) (all []policy.Response, err error) {
 	q := policy.Request{Model: "run@000001", Tools: deskTools(), Temperature: 1, MaxTokens: 8, Messages: []rl.Message{
 		{Role: rl.System, Content: "You work at the order desk of a warehouse, and find out with the tools where an order is."},
 		{Role: rl.User, Content: fmt.Sprintf("where is order %02d?", n%100)}}}
 	for turn := range turns {
 		q.Seed = rl.Seed(uint64(n), "turn", turn)
-		r, err := c.Act(ctx, q)
+		r, err := act(turn, q)
 		if err != nil {
 			return all, err
 		}

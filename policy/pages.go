@@ -115,7 +115,7 @@ func (s *server) addAdapter(ctx context.Context, name, dir string) error {
 	}
 	err = s.post(ctx, "/v1/load_lora_adapter", map[string]any{"lora_name": name, "lora_path": dir})
 	switch {
-	case status(err) == http.StatusNotFound && strings.Contains(err.Error(), dir):
+	case status(err) == http.StatusNotFound && strings.Contains(err.Error(), "No adapter found"):
 		return rl.Errorf(rl.Refused, s.server.At, "it does not see %s: policy.adapters must be a directory that workers and servers share under one path (%w)", dir, err)
 	case status(err) == http.StatusNotFound, status(err) == http.StatusMethodNotAllowed:
 		return rl.Errorf(rl.Refused, s.server.At, "it loads no adapters: start vLLM with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True and --enable-lora (%w)", err)

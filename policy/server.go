@@ -46,7 +46,7 @@ func newServer(c *Client, url string, o Options) *server {
 // A server that says that it is busy (429) is asked again after the time that it names, or after longer and longer waits,
 // so often; longer waits than this are for whoever plans the work.
 const (
-	busyTries = 5
+	busyTries = 10
 	busyWait  = 30 * time.Second
 )
 
@@ -83,7 +83,7 @@ func (s *server) act(ctx context.Context, q Request) (r Response, err error) {
 
 // backOff has all requests wait as long as the server wants it; false: that is too long.
 func (s *server) backOff(err error, try int) bool {
-	wait := time.Second << try
+	wait := min(time.Second<<try, busyWait)
 	if e, ok := errors.AsType[*rl.Error](err); ok && e.RetryAfter > 0 {
 		wait = e.RetryAfter
 	}

@@ -1,0 +1,191 @@
+package policy_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/infra/faults"
+	"github.com/longhaul-rl/longhaul/policy"
+)
+
+// host listens where a handler can die and come back.
+type host struct {
+	t       *testing.T
+	handler http.Handler
+	address string
+	server  *http.Server
+	chats   atomic.Int64
+	hangs   atomic.Bool
+}
+
+func newHost(t *testing.T, h http.Handler) *host {
+	s := &host{t: t, address: "127.0.0.1:0"}
+	plan := faults.Of(faults.On("", "", faults.While(s.hangs.Load), faults.Hang))
+	s.handler = plan.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/chat/completions") {
+			s.chats.Add(1)
+		}
+		h.ServeHTTP(w, r)
+	}))
+	s.start()
+	t.Cleanup(s.die)
+	return s
+}
+
+func (s *host) start() {
+	l, err := net.Listen("tcp", s.address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.address, s.server = l.Addr().String(), &http.Server{Handler: s.handler}
+	go s.server.Serve(l)
+}
+
+func (s *host) die() { s.server.Close() }
+
+func (s *host) url() string { return "http://" + s.address + "/v1" }
+
+func urls(hosts []*host) string {
+	var all []string
+	for _, h := range hosts {
+		all = append(all, h.url())
+	}
+	return strings.Join(all, ", ")
+}
+
+// episode has a conversation in a seat of its own. between is called before each turn.
+func episode(ctx context.Context, c *policy.Client, n, turns int, between func(turn int)) (all []policy.Response, err error) {
+	seat, err := c.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer seat.Release()
+	return converse(n, turns, func(turn int, q policy.Request) (policy.Response, error) {
+		between(turn)
+		q.Timeout, q.Training = 2*time.Second, true
+		return seat.Act(ctx, q)
+	})
+}
+
+// An episode's turns are one server's, and live episodes are spread evenly.
+func TestEpisodesKeepToTheirServer(t *testing.T) {
+	s := desk(t, small, 2)
+	hosts := []*host{newHost(t, s), newHost(t, s), newHost(t, s)}
+	c := policy.New(policy.Options{URL: urls(hosts), Splice: true})
+	for n := range 6 {
+		seat, err := c.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer seat.Release()
+		if _, err := converse(n, 4, func(_ int, q policy.Request) (policy.Response, error) { return seat.Act(t.Context(), q) }); err != nil {
+			t.Fatal(err)
+		}
+		for i, h := range hosts {
+			if got, want := h.chats.Load(), int64(4*((n+3-i)/3)); got != want {
+				t.Errorf("after episode %d server %d has answered %d times, want %d", n, i, got, want)
+			}
+		}
+	}
+	for _, s := range c.Status() {
+		if s.State != "healthy" || s.Episodes != 2 || s.InFlight != 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// Three servers, of which one hangs, one dies and comes back: no episode is lost, none is another than it would have been,
+// and both are readmitted.
+func TestSickServers(t *testing.T) {
+	s := desk(t, small, 2)
+	hosts := []*host{newHost(t, s), newHost(t, s), newHost(t, s)}
+	c := policy.New(policy.Options{URL: urls(hosts), Splice: true})
+	const episodes, turns = 12, 5
+	var want [episodes][]policy.Response
+	for n := range want {
+		var err error
+		if want[n], err = play(t.Context(), policy.New(policy.Options{URL: hosts[0].url(), Splice: true}), n, turns); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all, third sync.WaitGroup
+	third.Add(episodes)
+	for n := range want {
+		all.Go(func() {
+			got, err := episode(t.Context(), c, n, turns, func(turn int) {
+				if turn == 2 { // everybody has two turns: now it happens
+					third.Done()
+					third.Wait()
+					hosts[0].hangs.Store(true)
+					hosts[1].die()
+				}
+			})
+			if err != nil || !reflect.DeepEqual(got, want[n]) {
+				t.Errorf("episode %d: %v\n%+v\nwant %+v", n, err, got, want[n])
+			}
+		})
+	}
+	all.Wait()
+	states := func() (all []string) {
+		for _, s := range c.Status() {
+			all = append(all, s.State)
+		}
+		return all
+	}
+	if got := states(); !reflect.DeepEqual(got, []string{"ejected", "ejected", "healthy"}) {
+		t.Fatal(got)
+	}
+	hosts[0].hangs.Store(false)
+	hosts[1].start()
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		if _, err := play(t.Context(), c, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		if got := states(); reflect.DeepEqual(got, []string{"healthy", "healthy", "healthy"}) {
+			break
+		} else if time.Since(began) > 30*time.Second {
+			t.Fatal(got)
+		}
+	}
+	before := hosts[1].chats.Load()
+	for n := range 3 {
+		seat, _ := c.Acquire(t.Context())
+		defer seat.Release()
+		if _, err := converse(n, 1, func(_ int, q policy.Request) (policy.Response, error) { return seat.Act(t.Context(), q) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if hosts[1].chats.Load() != before+1 {
+		t.Error("the server that came back gets no episodes")
+	}
+}
+
+// With nobody left, an episode fails for now, and goes on as soon as one is back.
+func TestAllServersAway(t *testing.T) {
+	s := desk(t, small, 2)
+	hosts := []*host{newHost(t, s), newHost(t, s)}
+	c := policy.New(policy.Options{URL: urls(hosts), Splice: true})
+	for _, h := range hosts {
+		h.die()
+	}
+	for range 3 {
+		if _, err := play(t.Context(), c, 1, 1); err == nil || !strings.Contains(err.Error(), "connection refused") {
+			t.Fatal(err)
+		}
+	}
+	hosts[1].start()
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := play(t.Context(), c, 1, 1); err == nil {
+			break
+		} else if time.Since(began) > 10*time.Second {
+			t.Fatal(err)
+		}
+	}
+}
