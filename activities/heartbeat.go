@@ -32,16 +32,39 @@ type Serving struct {
 	Servers []policy.ServerStatus `json:"servers"`
 }
 
-// beatServing is beat for rollouts. The embedded policy, in this process, is nothing to tell of.
-func (a *Activities) beatServing(ctx context.Context, s Stage) (stop func()) {
-	return beating(ctx, min(activity.GetInfo(ctx).HeartbeatTimeout/3, beats), func() {
-		ctx := context.WithoutCancel(ctx)
-		if client := a.remote(s); client != nil {
-			activity.RecordHeartbeat(ctx, Serving{client.Status()})
+// beatServing is beat for rollouts, which also tells of policy servers: at once when one is ejected or readmitted, and at
+// the end of a stage that fails. The embedded policy, in this process, is nothing to tell of.
+func (a *Activities) beatServing(ctx context.Context, s Stage) (stop func(error)) {
+	quiet := context.WithoutCancel(ctx)
+	every := min(activity.GetInfo(ctx).HeartbeatTimeout/3, beats)
+	told, states := time.Now(), ""
+	stopped := beating(ctx, min(every, time.Second), func() {
+		client, now := a.remote(s), ""
+		if client != nil {
+			for _, one := range client.Status() {
+				now += one.State + " "
+			}
+		}
+		if now == states && time.Since(told) < every {
 			return
 		}
-		activity.RecordHeartbeat(ctx)
+		told, states = time.Now(), now
+		serving(quiet, client)
 	})
+	return func(err error) {
+		stopped()
+		if client := a.remote(s); client != nil && err != nil {
+			serving(quiet, client)
+		}
+	}
+}
+
+func serving(ctx context.Context, c *policy.Client) {
+	if c == nil {
+		activity.RecordHeartbeat(ctx)
+		return
+	}
+	activity.RecordHeartbeat(ctx, Serving{c.Status()})
 }
 
 // remote is the client of a stage's policy servers; nil where it is not made yet, or the policy is embedded.

@@ -36,8 +36,9 @@ type RunTrajectoryOut struct {
 // finished is not run again, unless its record is damaged; one that was interrupted goes on at the turn in which it was.
 // An episode that fails for good by itself is recorded as failed; it never fails the stage, and it is never a reward.
 func (a *Activities) RunTrajectory(ctx context.Context, in RunTrajectoryIn) (RunTrajectoryOut, error) {
-	defer a.beatServing(ctx, in.Stage)()
+	stop := a.beatServing(ctx, in.Stage)
 	out, err := a.runTrajectories(ctx, in, activity.GetInfo(ctx).StartedTime.UnixNano())
+	stop(err)
 	return out, temporalError(ctx, err)
 }
 

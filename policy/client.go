@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/longhaul-rl/longhaul/endpoint"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -92,8 +94,42 @@ func (c *Client) Act(ctx context.Context, q Request) (Response, error) {
 	return s.Act(ctx, q)
 }
 
-// each asks every server for the same, side by side. What is asked of servers that are away is not missed: they are told
-// once they are back (Missing). So the error is that of a server that answered, or, when none did, of one that did not.
+// Once a server has done what all were asked for, the others have this long to do it, too.
+const stragglers = 15 * time.Second
+
+// tell asks every server for the same, side by side, except those that are ejected while others are not. What is asked of
+// servers that are away is not missed: they are told once they are back (Missing). So the error is that of a server that
+// answered, or, when none did, of one that did not.
+func (c *Client) tell(ctx context.Context, ask func(context.Context, *server) error) error {
+	asked := slices.DeleteFunc(slices.Clone(c.servers), (*server).ejected)
+	if len(asked) == 0 {
+		asked = c.servers
+	}
+	work, late := context.WithCancel(ctx)
+	defer late()
+	errs := make([]error, len(asked))
+	var all sync.WaitGroup
+	for i, s := range asked {
+		all.Go(func() {
+			if errs[i] = ask(work, s); errs[i] == nil {
+				time.AfterFunc(stragglers, late)
+			}
+			s.saw(ctx, errs[i])
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil && rl.KindOf(err) != rl.Unavailable {
+			return err
+		}
+	}
+	if slices.Contains(errs, nil) {
+		return nil
+	}
+	return errs[0]
+}
+
+// each asks every server for the same, side by side. The error is the first server's that has one.
 func (c *Client) each(ctx context.Context, ask func(context.Context, *server) error) error {
 	errs := make([]error, len(c.servers))
 	var all sync.WaitGroup
@@ -101,17 +137,5 @@ func (c *Client) each(ctx context.Context, ask func(context.Context, *server) er
 		all.Go(func() { errs[i] = ask(ctx, s) })
 	}
 	all.Wait()
-	away := 0
-	for _, err := range errs {
-		if err != nil && rl.KindOf(err) != rl.Unavailable {
-			return err
-		}
-		if err != nil {
-			away++
-		}
-	}
-	if away < len(errs) {
-		return nil
-	}
-	return errs[0]
+	return cmp.Or(errs...)
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ const (
 	ejectFor     = time.Second
 	ejectLongest = time.Minute
 	probeTimeout = time.Minute // a cold server's first token takes long
+	blameTimeout = 10 * time.Second
 )
 
 // health is what a server's answers say of it.
@@ -28,6 +30,10 @@ type health struct {
 	until    time.Time // when it may be probed
 	probing  bool
 	why      string
+
+	trying  sync.Mutex
+	tried   time.Time // when it was last asked whether it replies to anybody; trying is held
+	replies bool      // what came of it
 }
 
 // saw takes in how a request ended. What the caller's own end cut off says nothing of the server, and a busy one works.
@@ -101,7 +107,7 @@ func (c *Client) probe() {
 
 // readmit takes the server in again if it answers, as it would answer an episode.
 func (s *server) readmit() {
-	err := s.token(context.Background(), *s.model.Load(), false)
+	err := s.token(context.Background(), *s.model.Load(), false, probeTimeout)
 	h := &s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -114,9 +120,32 @@ func (s *server) readmit() {
 	h.failures, h.out = 0, false
 }
 
+// blame finds out whose fault it is that a request got no reply in time: the conversation's, where the server replies to a
+// short one, or else the server's, which is an outage that may be waited for.
+func (s *server) blame(ctx context.Context, q Request, err error) error {
+	if !errors.Is(err, endpoint.ErrNoReply) || s.replies(ctx, q) || ctx.Err() != nil {
+		return err
+	}
+	return rl.Errorf(rl.Unavailable, s.server.At, "it replies to nobody: %s", strings.TrimPrefix(err.Error(), s.server.At+": "))
+}
+
+// replies reports whether the server samples a token. Of many who want to know at once, one asks.
+func (s *server) replies(ctx context.Context, q Request) bool {
+	defer stop(ctx)()
+	h := &s.health
+	h.trying.Lock()
+	defer h.trying.Unlock()
+	if time.Since(h.tried) > blameTimeout {
+		err := s.token(ctx, q.Model, false, min(q.Timeout, blameTimeout))
+		s.saw(ctx, err)
+		h.tried, h.replies = time.Now(), rl.KindOf(err) != rl.Unavailable
+	}
+	return h.replies
+}
+
 // token samples one token of a model.
-func (s *server) token(ctx context.Context, model string, training bool) error {
-	q := Request{Model: model, Messages: []rl.Message{{Role: rl.User, Content: "hello"}}, MaxTokens: 1, Temperature: 1, Timeout: probeTimeout, Training: training}
+func (s *server) token(ctx context.Context, model string, training bool, timeout time.Duration) error {
+	q := Request{Model: model, Messages: []rl.Message{{Role: rl.User, Content: "hello"}}, MaxTokens: 1, Temperature: 1, Timeout: timeout, Training: training}
 	_, err := s.ask(ctx, q)
 	if errors.Is(err, endpoint.ErrNoModel) && s.client.missing != nil {
 		if err := s.add(ctx, model); err != nil {

@@ -97,7 +97,7 @@ func (c *Client) AddAdapter(ctx context.Context, url, name, dir string) error {
 	if url != "" {
 		return add(ctx, c.at(url))
 	}
-	return c.each(ctx, add)
+	return c.tell(ctx, add)
 }
 
 func (s *server) addAdapter(ctx context.Context, name, dir string) error {
@@ -125,7 +125,7 @@ func (s *server) addAdapter(ctx context.Context, name, dir string) error {
 
 // DropAdapters has every server forget adapters for which old says so.
 func (c *Client) DropAdapters(ctx context.Context, old func(name string) bool) error {
-	return c.each(ctx, func(ctx context.Context, s *server) error {
+	return c.tell(ctx, func(ctx context.Context, s *server) error {
 		known, err := s.models(ctx)
 		for name := range known {
 			if err == nil && old(name) {
@@ -160,15 +160,27 @@ func (c *Client) Sleep(ctx context.Context) error { return c.lend(ctx, "/sleep?l
 // Wake ends a Sleep.
 func (c *Client) Wake(ctx context.Context) error { return c.lend(ctx, "/wake_up") }
 
+// Pausable asks whether the servers can be paused. Errors as Pause.
+func (c *Client) Pausable(ctx context.Context) error {
+	return c.each(ctx, func(ctx context.Context, s *server) error {
+		_, err := s.get(ctx, "/is_paused")
+		return s.unpausable(err)
+	})
+}
+
 func (c *Client) lend(ctx context.Context, page string) error {
 	return c.each(ctx, func(ctx context.Context, s *server) error {
 		err := s.post(ctx, page, nil)
-		switch {
-		case errors.Is(err, endpoint.ErrUnserved) && status(err) == 0:
+		if errors.Is(err, endpoint.ErrUnserved) && status(err) == 0 {
 			return nil // it was not reached: it holds no GPU
-		case status(err) == http.StatusNotFound:
-			return rl.Errorf(rl.Refused, s.server.At, "it cannot be paused: policy.share_gpu needs vLLM with VLLM_SERVER_DEV_MODE=1 (%w)", err)
 		}
-		return err
+		return s.unpausable(err)
 	})
+}
+
+func (s *server) unpausable(err error) error {
+	if status(err) == http.StatusNotFound {
+		return rl.Errorf(rl.Refused, s.server.At, "it cannot be paused: policy.share_gpu needs vLLM with VLLM_SERVER_DEV_MODE=1 (%w)", err)
+	}
+	return err
 }

@@ -183,11 +183,41 @@ func TestPausedServersCostNoTime(t *testing.T) {
 		q.Timeout = time.Minute
 		began := time.Now()
 		_, err := vllmClient(Options{}, s).Act(t.Context(), q)
-		if !errors.Is(err, endpoint.ErrNoReply) || time.Since(began) != time.Minute {
+		if rl.KindOf(err) != rl.Unavailable || errors.Is(err, endpoint.ErrNoReply) || time.Since(began) != time.Minute+blameTimeout {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		time.Sleep(time.Hour)
 	})
+}
+
+// Where others are replied to, an answer that does not come in time is that conversation's failure; where nobody is, it is an
+// outage.
+func TestWhoseFaultItIs(t *testing.T) {
+	for others, want := range map[time.Duration]bool{time.Second: true, time.Hour: false} {
+		synctest.Test(t, func(t *testing.T) {
+			h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if takes := others; strings.Contains(string(body), "order 48") {
+					time.Sleep(time.Hour)
+				} else {
+					time.Sleep(takes)
+				}
+				io.WriteString(w, embeddedReply)
+			})
+			c := New(Options{URL: "http://a/v1", Transport: inprocess.Transport{Handler: h}})
+			q := question("run@000001")
+			q.Timeout = time.Minute
+			for range 4 {
+				if _, err := c.Act(t.Context(), q); errors.Is(err, endpoint.ErrNoReply) != want || rl.KindOf(err) != rl.Unavailable {
+					t.Errorf("others take %v: %v", others, err)
+				}
+			}
+			if got := c.Status()[0].State; (got == "healthy") != want {
+				t.Errorf("others take %v: %s", others, got)
+			}
+			time.Sleep(2 * time.Hour)
+		})
+	}
 }
 
 // One of two servers is paused: its episodes wait, and it is not taken for sick.

@@ -17,11 +17,11 @@ import (
 //
 // Errors are *rl.Error as Act's, and NotFound naming the models there are.
 func (c *Client) Ready(ctx context.Context, model string, training bool) error {
-	return c.each(ctx, func(ctx context.Context, s *server) error {
+	return c.tell(ctx, func(ctx context.Context, s *server) error {
 		if err := s.knows(ctx, model); err != nil || !training {
 			return err
 		}
-		return s.token(ctx, model, true)
+		return s.token(ctx, model, true, probeTimeout)
 	})
 }
 

@@ -31,7 +31,7 @@ func (s *Seat) Release() {
 // healthy one was asked once. Request.Timeout begins anew with each; ctx's own deadline is of them all.
 //
 // Errors are *rl.Error: Refused (the server will not do it; its words are kept; endpoint.ErrContextLimit is among these,
-// and ErrUntrainable), Unavailable (connection, deadline, 408, 409, 425, 429, 5xx, half a reply, a reply that is not one or
+// and ErrUntrainable), Unavailable (connection, deadline, which is endpoint.ErrNoReply where others are replied to, 408, 409, 425, 429, 5xx, half a reply, a reply that is not one or
 // contradicts itself; with RetryAfter when the server named one), Invalid (a request that cannot be sent).
 func (s *Seat) Act(ctx context.Context, q Request) (Response, error) {
 	s.client.probe()
@@ -46,7 +46,7 @@ func (s *Seat) Act(ctx context.Context, q Request) (Response, error) {
 			return r, err
 		}
 		if s.client.least(asked) == nil {
-			return r, err
+			return r, s.at.blame(ctx, q, err)
 		}
 	}
 }

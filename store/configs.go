@@ -93,6 +93,8 @@ func decodeConfig(key string, body []byte) (cfg rl.Config, err error) {
 		cfg, err = config.Default(world.Env.Use)
 	}
 	if err == nil {
+		p := &cfg.Policy
+		p.Width, p.Layers, p.Hidden, p.Context = 0, 0, 0, 0 // sizes that are left out are none: the policy is a server's
 		err = json.Unmarshal(body, &cfg)
 	}
 	if err != nil {

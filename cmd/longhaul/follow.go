@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
+	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
 	"github.com/longhaul-rl/longhaul/workflows"
@@ -26,12 +27,14 @@ type runStatus struct {
 	Update     rl.UpdateNumber    `json:"update"`
 	Updates    int                `json:"updates"`
 	WaitingFor *waiting           `json:"waiting_for"`
-	Checkpoint *checkpoint        `json:"checkpoint"`
-	Best       *checkpoint        `json:"best"`
-	Rates      rates              `json:"rates"`
-	Seconds    rl.Seconds         `json:"seconds"` // of the last finished update
-	ETA        *time.Time         `json:"eta"`
-	Events     []rl.Event         `json:"events,omitempty"` // of the newest updates
+	// Servers are the policy's, as workers told of them in the last seconds; none where the policy is embedded.
+	Servers    []policy.ServerStatus `json:"servers,omitempty"`
+	Checkpoint *checkpoint           `json:"checkpoint"`
+	Best       *checkpoint           `json:"best"`
+	Rates      rates                 `json:"rates"`
+	Seconds    rl.Seconds            `json:"seconds"` // of the last finished update
+	ETA        *time.Time            `json:"eta"`
+	Events     []rl.Event            `json:"events,omitempty"` // of the newest updates
 	// Warnings are those that stand, by name, with the update that they began with.
 	Warnings map[string]rl.UpdateNumber `json:"warnings,omitempty"`
 	Failure  string                     `json:"failure,omitempty"`

@@ -16,7 +16,8 @@ import (
 
 // look finds the stage under way, how far it is, and whether it waits for something that failed.
 func (o observer) look(ctx context.Context, s *runStatus, of *workflowservice.DescribeWorkflowExecutionResponse) {
-	o.pending(ctx, s, of)
+	told := reports{}
+	o.pending(ctx, s, of, told)
 	left := 0
 	for _, c := range of.PendingChildren {
 		s.Stage = c.WorkflowTypeName
@@ -24,19 +25,20 @@ func (o observer) look(ctx context.Context, s *runStatus, of *workflowservice.De
 		if err != nil {
 			continue // it may end between the two questions
 		}
-		o.pending(ctx, s, d)
+		o.pending(ctx, s, d, told)
 		for _, a := range d.PendingActivities {
 			if a.ActivityType.GetName() == "RunTrajectory" {
 				left++
 			}
 		}
 	}
+	s.Servers = told.servers()
 	if s.Progress == nil && left > 0 {
 		s.Progress = &progress{What: "rollout activities left", Done: left}
 	}
 }
 
-func (o observer) pending(ctx context.Context, s *runStatus, of *workflowservice.DescribeWorkflowExecutionResponse) {
+func (o observer) pending(ctx context.Context, s *runStatus, of *workflowservice.DescribeWorkflowExecutionResponse, told reports) {
 	for _, a := range of.PendingActivities {
 		if s.Stage == "" {
 			s.Stage = a.ActivityType.GetName()
@@ -44,6 +46,7 @@ func (o observer) pending(ctx context.Context, s *runStatus, of *workflowservice
 		if p := decodeProgress(a.HeartbeatDetails); p != nil {
 			s.Progress = p
 		}
+		told.take(a)
 		waits := a.State == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.Attempt > 1 // else it is at work again
 		if waits && a.LastFailure != nil && a.LastFailure.GetApplicationFailureInfo().GetType() != workers.Lost && s.WaitingFor == nil {
 			s.WaitingFor = &waiting{What: a.ActivityType.GetName(), Since: o.firstScheduled(ctx, of.WorkflowExecutionInfo.Execution, a), Why: a.LastFailure.Message}

@@ -56,6 +56,9 @@ func statusRows(s runStatus) (rows [][]string) {
 	if w := s.WaitingFor; w != nil {
 		add("waiting for", "%s since %s: %s", w.What, w.Since.Format(time.RFC3339), w.Why)
 	}
+	for _, one := range s.Servers {
+		rows = append(rows, serverRow(one))
+	}
 	if s.Failure != "" {
 		add("failure", "%s", s.Failure)
 	}

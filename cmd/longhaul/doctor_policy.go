@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/endpoint"
+	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// policyPatience is how long doctor waits for a policy server, which samples a token where it is to be trained on.
+const policyPatience = 2 * time.Minute
+
+// checkPolicy says what acts, and tries each of its servers.
+func (a *app) checkPolicy(ctx context.Context, cfg rl.Config) (checks []check) {
+	p := cfg.Policy
+	if p.Use == "tiny" {
+		return []check{{Name: "policy", State: fine, Found: fmt.Sprintf("embedded: width %d, %d layers", p.Width, p.Layers)}}
+	}
+	key := ""
+	if p.APIKeyEnv != "" {
+		if key = a.getenv(p.APIKeyEnv); key == "" {
+			err := rl.Errorf(rl.Unavailable, "policy", "the environment variable %s is not set here", p.APIKeyEnv)
+			return []check{verdict("policy", "", "set it where the workers of the rollout queue run", err)}
+		}
+	}
+	for _, url := range policy.URLs(p.URL) {
+		checks = append(checks, checkPolicyServer(ctx, cfg, policy.New(policy.Options{URL: url, APIKey: key}), endpoint.At("policy", url)))
+	}
+	return checks
+}
+
+func checkPolicyServer(ctx context.Context, cfg rl.Config, client *policy.Client, name string) check {
+	ctx, cancel := context.WithTimeout(ctx, policyPatience)
+	defer cancel()
+	training := cfg.Updates > 0
+	err := client.Ready(ctx, cfg.Policy.Model, training)
+	mend := "is policy.url right, with /v1, and does the server run?"
+	switch rl.KindOf(err) {
+	case rl.NotFound:
+		if training && cfg.Policy.Publish != "lora" { // its model is published by the run
+			err = nil
+		}
+		mend = "set policy.model to one of them"
+	case rl.Refused:
+		mend = "see what it says above"
+	}
+	if share := cfg.Policy.ShareGPU; err == nil && share != "" && share != "no" {
+		err = client.Pausable(ctx)
+		mend = "start vLLM with VLLM_SERVER_DEV_MODE=1, and --enable-sleep-mode for share_gpu: sleep"
+	}
+	return verdict(name, "it answers", mend, err)
+}
