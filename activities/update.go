@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"strings"
 
@@ -80,7 +81,12 @@ func (a *Activities) updatePolicy(ctx context.Context, in UpdatePolicyIn) (out U
 		}
 	}
 	if !ok {
-		if result, err = a.train(ctx, st, cfg, spec); err != nil {
+		back, err := a.lend(ctx, in.Stage, st, cfg)
+		if err != nil {
+			return out, err
+		}
+		result, err = a.train(ctx, st, cfg, spec)
+		if err = errors.Join(err, back(ctx)); err != nil {
 			return out, err
 		}
 		result.Spec = job
