@@ -199,14 +199,24 @@ func (a *assembly) enter(slots []rl.Slot) {
 	a.ledger.Slots = append(a.ledger.Slots, slots...)
 }
 
-// stale says why a trajectory is too old, or nothing.
+// stale says why a trajectory is too old, or nothing. A server may have answered single turns with another version than
+// it was asked for: the oldest counts.
 func (a *assembly) stale(t *rl.Trajectory) string {
-	_, first, err := t.Policy.First.Parse()
-	if err != nil {
-		return err.Error()
+	sampled := []rl.Version{t.Policy.First}
+	for _, turn := range t.Turns {
+		sampled = append(sampled, turn.Action.Version)
 	}
-	if lag := int(a.update-1) - int(first); lag > a.cfg.Group.MaxStaleness {
-		return fmt.Sprintf("sampled by %s, %d versions behind; max_staleness is %d", t.Policy.First, lag, a.cfg.Group.MaxStaleness)
+	for _, v := range slices.Compact(sampled) {
+		run, n, err := v.Parse()
+		if err != nil {
+			return err.Error()
+		}
+		if run != a.ledger.Run {
+			return fmt.Sprintf("sampled by %s, which is no version of this run", v)
+		}
+		if lag := int(a.update-1) - int(n); lag > a.cfg.Group.MaxStaleness {
+			return fmt.Sprintf("sampled by %s, %d versions behind; max_staleness is %d", v, lag, a.cfg.Group.MaxStaleness)
+		}
 	}
 	return ""
 }

@@ -148,6 +148,18 @@ var spoil = map[string]struct {
 	"a member of no version": {func(g *rl.Group, _ *rl.Scores, _ *rl.Config) {
 		g.Trajectories[0].Policy.First = "gpt"
 	}, []rl.LeftOut{rl.Stale, "", "", ""}},
+	"a turn that a server answered with an old version": {func(g *rl.Group, _ *rl.Scores, _ *rl.Config) {
+		g.Trajectories[0].Turns[1].Action.Version = rl.VersionOf(run, update-3)
+	}, []rl.LeftOut{rl.Stale, "", "", ""}},
+	"a turn that a server answered with a version of last": {func(g *rl.Group, _ *rl.Scores, _ *rl.Config) {
+		g.Trajectories[0].Turns[1].Action.Version = rl.VersionOf(run, update-2)
+	}, []rl.LeftOut{"", "", "", ""}},
+	"a turn that a server answered with another model": {func(g *rl.Group, _ *rl.Scores, _ *rl.Config) {
+		g.Trajectories[0].Turns[1].Action.Version = "base"
+	}, []rl.LeftOut{rl.Stale, "", "", ""}},
+	"a turn of another run's version": {func(g *rl.Group, _ *rl.Scores, _ *rl.Config) {
+		g.Trajectories[0].Turns[1].Action.Version = rl.VersionOf("another", update-1)
+	}, []rl.LeftOut{rl.Stale, "", "", ""}},
 	"no log-probabilities": {func(g *rl.Group, _ *rl.Scores, _ *rl.Config) {
 		g.Trajectories[0].Turns[1].Action.LogProbs = nil
 	}, []rl.LeftOut{rl.NoLogProbs, "", "", ""}},

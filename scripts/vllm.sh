@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# vllm.sh DIR trains a tiny random Llama for three updates with real vLLM on the CPU: token ids and log-probabilities from vLLM, a LoRA
+# update in PyTorch, the new version loaded into vLLM while it serves. In the second update vLLM is killed, and started again; in
+# the third it is paused for longer than a turn may take. Then it checks what is recorded. All of it stays in DIR.
+#
+# The first run installs vLLM and the trainer (12 GB, some minutes); LONGHAUL_TEST_PYTHON names a Python that has the trainer's
+# requirements already. It takes a Linux machine with Python 3.12 (PYTHON3_12 names it).
+set -euo pipefail
+work=$(mkdir "$1" && cd "$1" && pwd)
+cd "$(dirname "$0")/.."
+longhaul=$PWD/bin/longhaul
+need=scripts/vllm
+python=${PYTHON3_12:-python3.12}
+
+# environment DIR makes the environment that DIR/requirements.txt pins and says where it is. It is kept under a name that
+# changes with its pins; an interrupted install is made again.
+environment() {
+  local venv
+  venv=${XDG_CACHE_HOME:-$HOME/.cache}/longhaul-vllm/$( ("$python" --version; cat "$1/requirements.txt") | sha256sum | cut -c1-16)
+  if [ ! -e "$venv/complete" ]; then
+    echo "installing $1/requirements.txt (6 GB)" >&2
+    rm -rf "$venv"
+    "$python" -m venv "$venv"
+    "$venv/bin/pip" install --quiet --no-cache-dir --no-compile --no-deps --require-hashes -r "$1/requirements.txt"
+    touch "$venv/complete"
+  fi
+  echo "$venv/bin/python"
+}
+vllm=$(environment $need)
+trainer=${LONGHAUL_TEST_PYTHON:-$(environment trainer)}
+
+port=$("$vllm" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+url=http://127.0.0.1:$port
+"$vllm" $need/model.py "$work/model" 2>"$work/model.log" || { cat "$work/model.log" >&2; exit 1; }
+
+# The flags that longhaul needs of vLLM are those after --enforce-eager, and the last two variables.
+serve() {
+  HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 VLLM_CPU_KVCACHE_SPACE=1 VLLM_CPU_OMP_THREADS_BIND=nobind CUDA_VISIBLE_DEVICES='' \
+    VLLM_ALLOW_RUNTIME_LORA_UPDATING=True VLLM_SERVER_DEV_MODE=1 setsid "$vllm" -m vllm.entrypoints.openai.api_server \
+    --model "$work/model" --served-model-name base --host 127.0.0.1 --port "$port" --dtype float32 --max-model-len 1024 --max-num-seqs 16 --enforce-eager \
+    --enable-lora --max-lora-rank 8 --max-loras 2 --enable-auto-tool-choice --tool-call-parser hermes >>"$work/vllm.log" 2>&1 &
+  server=$!
+}
+ready() {
+  until curl -sf "$url/health" >/dev/null; do
+    kill -0 "$server" 2>/dev/null || { tail -30 "$work/vllm.log" >&2; exit 1; }
+    sleep 1
+  done
+}
+trap 'kill -9 -- "-$server" 2>/dev/null; kill "${run:-$server}" 2>/dev/null || true' EXIT
+say() { printf '\n%s %s\n' "$(date +%T)" "$*"; }
+
+say "starting vLLM on the CPU"
+serve
+ready
+# Its first tokens take long.
+curl -sf "$url/v1/chat/completions" -H 'Content-Type: application/json' -d '{"model":"base","messages":[{"role":"user","content":"hello"}],"max_tokens":8}' >/dev/null
+
+# The episodes of a random model earn nothing: what tells them apart is how much they say.
+cat >"$work/run.yaml" <<YAML
+name: vllm
+env: {use: orders, max_turns: 3, turn_timeout: 30s}
+policy: {use: openai, url: "$url/v1", model: base, base: "$work/model", publish: lora, adapters: "$work/adapters", share_gpu: pause}
+sampling: {max_tokens: 48}
+group: {size: 4, per_update: 4, per_activity: 2}
+reward: {use: cost}
+update: {use: local, learning_rate: 1e-2, minibatches: 1, ramp: 0, kl_stop: 0, lora_rank: 8, local: {python: "$trainer"}}
+updates: 3
+eval: {every: 0}
+YAML
+longhaul() { "$longhaul" "$@" --data "$work/data"; }
+status() { longhaul status vllm --json 2>/dev/null; }
+# until_seen PATTERN waits until `status` says it, while the run goes on.
+until_seen() {
+  until status | grep -qE "$1"; do
+    kill -0 "$run" 2>/dev/null || { tail -20 "$work/train.log" >&2; exit 1; }
+    sleep .2
+  done
+}
+
+say "training"
+PYTHONPATH=$PWD/trainer "$longhaul" train -f "$work/run.yaml" --data "$work/data" >"$work/train.log" 2>&1 &
+run=$!
+until_seen '"update": ?2'
+say "update 2 begins: vLLM is killed"
+kill -9 -- "-$server"
+until_seen '"what": ?"(RunTrajectory|Publish|UpdatePolicy)"'
+longhaul status vllm 2>/dev/null | grep -E '^(waiting|server)' || true
+serve
+ready
+say "vLLM is back, and knows no adapter"
+until_seen '"update": ?3'
+say "update 3 begins: vLLM is paused by somebody else, for longer than a turn may take"
+curl -sf -X POST "$url/pause?mode=keep" >/dev/null
+until_seen '"state": ?"paused"'
+longhaul status vllm 2>/dev/null | grep -E '^server'
+sleep 45
+curl -sf -X POST "$url/resume" >/dev/null
+wait "$run" || { tail -20 "$work/train.log" >&2; exit 1; }
+
+say "what is recorded"
+longhaul ledger vllm 2>/dev/null
+"$vllm" $need/check.py "$longhaul" "$work/data" "$work/vllm.log"
