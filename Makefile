@@ -36,6 +36,10 @@ race: ## the tests under the race detector, those of the arithmetic excepted (co
 	@echo "testing under the race detector; compiling for it takes minutes the first time"
 	@$(GO) test -race -timeout 60m $$($(GO) list ./... | grep -v -e /tiny/kern -e /tiny/nn)
 
+.PHONY: test-vllm
+test-vllm: build ## trains three updates with real vLLM on the CPU, killed and paused on the way (the first time it installs 12 GB; 10 minutes)
+	@dir=$$(mktemp -d) && scripts/vllm.sh $$dir/run && rm -rf $$dir
+
 .PHONY: check
 check: ## formatting, vet, staticcheck, workflowcheck, the house's own rules, replay of recorded histories
 	@echo "gofmt" && bad=$$(gofmt -l $$(git ls-files '*.go')) && if [ -n "$$bad" ]; then echo "gofmt -w these: $$bad"; exit 1; fi
@@ -69,3 +73,4 @@ PIN := uv pip compile --quiet --universal --python-version 3.11 --generate-hashe
 requirements: ## pins what the trainer, the tests and scripts/real_judge.sh need of Python (needs uv)
 	@for d in trainer .ci; do (cd $$d && $(PIN)) || exit 1; done
 	@cd scripts/real_judge && $(PIN) --no-deps
+	@cd scripts/vllm && $(PIN) --python-version 3.12 --override override.txt

@@ -1,0 +1,217 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// modelServer is as much of vLLM as publishing meets. scripts/vllm.sh publishes to the real one.
+type modelServer struct {
+	mu     sync.Mutex
+	models map[string]string // by name, where they lie
+}
+
+func (s *modelServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var q struct {
+		Model string
+		Name  string `json:"lora_name"`
+		Path  string `json:"lora_path"`
+	}
+	json.NewDecoder(r.Body).Decode(&q)
+	switch r.URL.Path {
+	case "/v1/models":
+		data := []map[string]string{}
+		for name, root := range s.models {
+			data = append(data, map[string]string{"id": name, "root": root})
+		}
+		json.NewEncoder(w).Encode(map[string]any{"data": data})
+	case "/v1/load_lora_adapter":
+		if _, err := os.Stat(filepath.Join(q.Path, "adapter_config.json")); err != nil {
+			http.Error(w, "No adapter found for "+q.Path, http.StatusNotFound)
+			return
+		}
+		s.models[q.Name] = q.Path
+	case "/v1/unload_lora_adapter":
+		delete(s.models, q.Name)
+	case "/v1/chat/completions":
+		if _, known := s.models[q.Model]; !known {
+			http.Error(w, fmt.Sprintf(`{"error":{"message":"The model %s does not exist."}}`, q.Model), http.StatusNotFound)
+			return
+		}
+		fmt.Fprintf(w, `{"model":%q,"prompt_token_ids":[1],"choices":[{"message":{"content":"x"},"token_ids":[2],"logprobs":{"content":[{"logprob":-1}]},"finish_reason":"stop"}]}`, q.Model)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (s *modelServer) known() (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.models {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// publishing is a run on a model server, whose checkpoints have such files.
+func publishing(t *testing.T, how string, files ...string) (*bench, publisher, *modelServer) {
+	b := open(t)
+	server := &modelServer{models: map[string]string{"base": "/models/base"}}
+	http := httptest.NewServer(server)
+	t.Cleanup(http.Close)
+	cfg := rl.Config{Name: run, Updates: 9, Group: rl.GroupConfig{MaxStaleness: 1},
+		Policy: rl.PolicyConfig{Use: "openai", URL: http.URL + "/v1", Model: "base", Publish: how, Adapters: filepath.Join(t.TempDir(), "versions")}}
+	for n := range rl.UpdateNumber(6) {
+		c := rl.Checkpoint{Schema: rl.CheckpointSchema, Run: run, Update: n, Version: rl.VersionOf(run, n)}
+		for _, name := range files {
+			if strings.HasPrefix(name, "adapter") && n == 0 {
+				continue // there is none yet
+			}
+			f, err := b.store.PutFile(t.Context(), name, []byte(fmt.Sprint(name, n)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Files = append(c.Files, f)
+		}
+		if _, err := b.store.PutCheckpoint(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.configure(t, cfg)
+	client, err := b.policy(t.Context(), b.in.Stage, b.store, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, publisher{b.Activities, b.store, cfg, client}, server
+}
+
+func dirs(t *testing.T, p publisher) (names []string) {
+	entries, err := os.ReadDir(p.config.Policy.Adapters)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name()[:strings.LastIndexByte(e.Name(), '-')])
+	}
+	return names
+}
+
+// The base answers before there is an adapter; then each version's is loaded under its name, old ones go, and one that is
+// asked for all the same, or that a server has forgotten, is loaded again.
+func TestAdaptersArePublished(t *testing.T) {
+	b, p, server := publishing(t, "lora", "adapter_config.json", "adapter_model.safetensors", "model.safetensors", "optimizer.safetensors")
+	ask := func(v rl.Version) error {
+		client, name, err := b.playing(t.Context(), b.in.Stage, b.store, p.config, v)
+		if err != nil {
+			return err
+		}
+		_, err = client.Act(t.Context(), policy.Request{Model: name, Messages: []rl.Message{{Role: rl.User, Content: "hello"}}, Training: true})
+		return err
+	}
+	for n := range rl.UpdateNumber(6) {
+		v := rl.VersionOf(run, n)
+		for range 2 {
+			if err := p.publish(t.Context(), v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := ask(v); err != nil {
+			t.Fatal(v, err)
+		}
+	}
+	kept := []string{"faults@000004", "faults@000005"}
+	if got := server.known(); !slices.Equal(got, append([]string{"base"}, kept...)) {
+		t.Error(got)
+	}
+	if got := dirs(t, p); !slices.Equal(got, kept) {
+		t.Error(got)
+	}
+	files, err := os.ReadDir(server.models["faults@000005"])
+	if err != nil || len(files) != 2 || files[1].Name() != "adapter_model.safetensors" {
+		t.Error(files, err)
+	}
+	clear(server.models) // it was restarted
+	server.models["base"] = "/models/base"
+	for _, n := range []rl.UpdateNumber{5, 2, 0} { // and 2 is asked for by an evaluation
+		if err := ask(rl.VersionOf(run, n)); err != nil {
+			t.Error(n, err)
+		}
+	}
+	if got := server.known(); !slices.Equal(got, []string{"base", "faults@000002", "faults@000005"}) {
+		t.Error(got)
+	}
+}
+
+// An interrupted directory is never loaded, and goes on where it was.
+func TestVersionsAppearWhole(t *testing.T) {
+	_, p, server := publishing(t, "lora", "adapter_config.json", "adapter_model.safetensors")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.publish(ctx, "faults@000001"); err == nil || len(server.models) > 1 {
+		t.Fatal(err, server.models)
+	}
+	for _, name := range dirs(t, p) {
+		if !strings.HasPrefix(name, ".") {
+			t.Error(name)
+		}
+	}
+	if err := p.publish(t.Context(), "faults@000001"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A whole model is served by the command; a version that is served already needs no restart.
+func TestModelsArePublishedByACommand(t *testing.T) {
+	b, p, server := publishing(t, "restart", "config.json", "model.safetensors", "optimizer.safetensors")
+	log := filepath.Join(t.TempDir(), "log")
+	p.config.Policy.Restart = `echo "$LONGHAUL_VERSION $LONGHAUL_POLICY_URL" >>` + log + `; ls "$LONGHAUL_MODEL_DIR" >>` + log + `; sleep 3 & echo done`
+	b.configure(t, p.config)
+	go func() { // the server that the command has started
+		for {
+			if body, err := os.ReadFile(log); err == nil && strings.Contains(string(body), "model.safetensors") {
+				server.mu.Lock()
+				server.models = map[string]string{"faults@000001": "somewhere"}
+				server.mu.Unlock()
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	for range 2 {
+		if err := p.publish(t.Context(), "faults@000001"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	body, err := os.ReadFile(log)
+	if want := "faults@000001 " + p.config.Policy.URL + "\nconfig.json\nmodel.safetensors\n"; err != nil || string(body) != want {
+		t.Errorf("%q %v, want %q", body, err, want)
+	}
+	p.config.Policy.Restart = "echo no such GPU >&2; exit 3"
+	if err := p.publish(t.Context(), "faults@000002"); rl.KindOf(err) != rl.Unavailable || !strings.Contains(err.Error(), "exit status 3: no such GPU") {
+		t.Error(err)
+	}
+}
+
+// What the configuration does not fit is said, once, and not tried for ever.
+func TestPublishingTheWrongKind(t *testing.T) {
+	_, p, _ := publishing(t, "restart", "adapter_config.json", "adapter_model.safetensors")
+	if err := p.publish(t.Context(), "faults@000001"); rl.KindOf(err) != rl.Refused || !strings.Contains(err.Error(), "is an adapter: it cannot be published with publish: restart") {
+		t.Error(err)
+	}
+}
