@@ -13,6 +13,10 @@
 // observations. Errors are *rl.Error: Refused with the server's own words, Unavailable with its Retry-After,
 // Invalid for a reply that contradicts itself. The API key is in none of them.
 //
+// A policy may have several servers (seat.go): an episode keeps to one, a sick one is ejected, probed and readmitted
+// (health.go), and no more requests are sent than a server takes (limit.go). The clocks of turns and episodes stand still
+// while a server is paused (clock.go, pulse.go). adapters.go and lend.go are what publishing and shared GPUs need.
+//
 // Start with act.go; reply.go reads an answer, hermes.go finds tool calls that came as text. Package endpoint
 // names failures.
 package policy

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -95,11 +94,13 @@ func (p *pulse) look() bool {
 		return false
 	}
 	p.mu.Unlock()
-	still, says := false, false
+	still := false
 	if !mute {
-		still, says = p.server.isPaused()
+		var knows bool
+		still, knows = p.server.isPaused()
+		mute = !knows
 	}
-	p.set(still, !says)
+	p.set(still, mute)
 	if !still {
 		p.measure()
 	}
@@ -126,17 +127,20 @@ func (p *pulse) paused() bool {
 	return p.still
 }
 
-// isPaused asks the server; says is false when it does not know such a question. One that does not answer in time is not
+// isPaused asks the server; knows is false when it does not know such a question. One that does not answer in time is not
 // paused: it hangs.
-func (s *server) isPaused() (paused, says bool) {
+func (s *server) isPaused() (paused, knows bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), pulseTime)
 	defer cancel()
 	body, err := s.get(ctx, "/is_paused")
+	if err != nil {
+		return false, status(err) == 0
+	}
 	var answer struct {
 		Paused *bool `json:"is_paused"`
 	}
-	if err != nil || json.Unmarshal(body, &answer) != nil || answer.Paused == nil {
-		return false, err != nil && status(err) == 0
+	if json.Unmarshal(body, &answer) != nil || answer.Paused == nil {
+		return false, false
 	}
 	return *answer.Paused, true
 }
@@ -194,14 +198,4 @@ func counter(metrics []byte, name string) (sum float64) {
 		}
 	}
 	return sum
-}
-
-// get asks for a page beside the API; post has something done there.
-func (s *server) get(ctx context.Context, page string) ([]byte, error) {
-	return s.page(ctx, http.MethodGet, page, nil)
-}
-
-func (s *server) post(ctx context.Context, page string, body any) error {
-	_, err := s.page(ctx, http.MethodPost, page, body)
-	return err
 }

@@ -55,11 +55,8 @@ func (s *server) act(ctx context.Context, q Request) (r Response, err error) {
 	s.model.Store(&q.Model)
 	added := false
 	for try := 0; ; try++ {
-		resume := stop(ctx)
-		err := s.limit.enter(ctx)
-		resume()
-		if err != nil {
-			return r, s.server.Failure(endpoint.Unserved(err))
+		if err := s.enter(ctx); err != nil {
+			return r, err
 		}
 		began := time.Now()
 		r, err = s.ask(ctx, q)
@@ -79,6 +76,15 @@ func (s *server) act(ctx context.Context, q Request) (r Response, err error) {
 			return r, err
 		}
 	}
+}
+
+// enter waits for a place among the requests in flight, which is no time of the turn's.
+func (s *server) enter(ctx context.Context) error {
+	defer stop(ctx)()
+	if err := s.limit.enter(ctx); err != nil {
+		return s.server.Failure(endpoint.Unserved(err))
+	}
+	return nil
 }
 
 // backOff has all requests wait as long as the server wants it; false: that is too long.
