@@ -84,6 +84,7 @@ run=$!
 until_seen '"update": ?2'
 say "update 2 begins: vLLM is killed"
 kill -9 -- "-$server"
+wait "$server" 2>/dev/null || true
 until_seen '"what": ?"(RunTrajectory|Publish|UpdatePolicy)"'
 longhaul status vllm 2>/dev/null | grep -E '^(waiting|server)' || true
 serve

@@ -98,6 +98,14 @@ adv    +0.1071 on average over the sampled tokens; each
 	}
 }
 
+func TestATurnOfAnotherVersionSaysSo(t *testing.T) {
+	e := Episode{Trajectory: before()}
+	e.Turns[1].Action.Version = "r@000007"
+	if got := Trajectory(e, 80, Style{}); strings.Count(got, "r@000007") != 1 {
+		t.Error(got)
+	}
+}
+
 func TestTrajectoryOddities(t *testing.T) {
 	e := &rl.Trajectory{
 		Turns: []rl.Turn{

@@ -68,8 +68,8 @@ func (e Episode) byTurn() []float64 {
 	return e.Advantages
 }
 
-// script is the conversation by turns: the opening first, then each action, with its advantage where there are any, and what
-// came back.
+// script is the conversation by turns: the opening first, then each action, with its advantage where there are any and the
+// version that it is by where that is another than before, and what came back.
 func script(t *rl.Trajectory, advantages []float64) [][]part {
 	if t == nil {
 		return nil
@@ -80,6 +80,9 @@ func script(t *rl.Trajectory, advantages []float64) [][]part {
 		action := said(i+1, turn.Action)
 		if advantages != nil {
 			action = append(action, part{"adv", fmt.Sprintf("%+.4f", advantages[i]), faint})
+		}
+		if v := turn.Action.Version; i > 0 && v != t.Turns[i-1].Action.Version {
+			action = append(action, part{"by", string(v), faint})
 		}
 		out = append(out, action)
 	}
