@@ -22,6 +22,7 @@ import (
 type modelServer struct {
 	mu     sync.Mutex
 	models map[string]string // by name, where they lie
+	lent   []string          // what it was asked to do with its GPU
 }
 
 func (s *modelServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -34,6 +35,8 @@ func (s *modelServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	json.NewDecoder(r.Body).Decode(&q)
 	switch r.URL.Path {
+	case "/pause", "/resume", "/sleep", "/wake_up":
+		s.lent = append(s.lent, r.URL.RequestURI())
 	case "/v1/models":
 		data := []map[string]string{}
 		for name, root := range s.models {
@@ -205,6 +208,32 @@ func TestModelsArePublishedByACommand(t *testing.T) {
 	p.config.Policy.Restart = "echo no such GPU >&2; exit 3"
 	if err := p.publish(t.Context(), "faults@000002"); rl.KindOf(err) != rl.Unavailable || !strings.Contains(err.Error(), "exit status 3: no such GPU") {
 		t.Error(err)
+	}
+}
+
+// Servers that share their GPU give it up for an update and get it again, also when the update failed or was cut off, and
+// when nobody was left to give it back.
+func TestAGPUIsLent(t *testing.T) {
+	for how, want := range map[string][]string{
+		"no": nil, "pause": {"/pause?mode=keep", "/resume", "/resume"}, "sleep": {"/sleep?level=1&mode=wait", "/wake_up", "/wake_up"},
+	} {
+		b, p, server := publishing(t, "lora", "adapter_config.json", "adapter_model.safetensors")
+		p.config.Policy.ShareGPU = how
+		back, err := b.lend(t.Context(), b.in.Stage, b.store, p.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := back(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := p.publish(t.Context(), "faults@000001"); err != nil {
+			t.Error(err)
+		}
+		if !slices.Equal(server.lent, want) {
+			t.Errorf("%s: %q, want %q", how, server.lent, want)
+		}
 	}
 }
 
