@@ -12,30 +12,35 @@ import (
 // backPatience is how long servers may take to have their GPU's memory filled again.
 const backPatience = 5 * time.Minute
 
-// lend has the policy servers give up the GPU that they share with update jobs, as policy.share_gpu says. back gives it to
-// them again, once no job has it any more. Both change nothing where it is done already, so that a later attempt may ask for
-// the same: when a worker dies in between, the next attempt's back, or Publish, ends the loan.
-func (a *Activities) lend(ctx context.Context, s Stage, st *store.Store, cfg rl.Config) (back func(context.Context) error, err error) {
-	loan := loans[cfg.Policy.ShareGPU]
-	if loan.out == nil {
-		return func(context.Context) error { return nil }, nil
-	}
-	client, err := a.policy(ctx, s, st, cfg)
-	if err != nil {
-		return nil, err
-	}
-	back = func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backPatience)
-		defer cancel()
-		return loan.back(client, ctx)
-	}
-	return back, loan.out(client, ctx)
-}
-
-// loans are the ways of sharing a GPU.
+// loans are what servers are asked for where they share their GPU with updates, by policy.share_gpu, and what ends it. Both
+// change nothing where it is done already.
 var loans = map[string]struct {
 	out, back func(*policy.Client, context.Context) error
 }{
 	"pause": {(*policy.Client).Pause, (*policy.Client).Resume},
 	"sleep": {(*policy.Client).Sleep, (*policy.Client).Wake},
+}
+
+// lend has the policy servers give up their GPU for an update, where they share it, until back. When the stage was cut off, back
+// does nothing: a job of its own goes on, and so does the loan; the next attempt ends it. Publish ends a loan that nobody did.
+func (a *Activities) lend(ctx context.Context, s Stage, st *store.Store, cfg rl.Config) (back func(), err error) {
+	loan := loans[cfg.Policy.ShareGPU]
+	if loan.out == nil {
+		return func() {}, nil
+	}
+	client, err := a.policy(ctx, s, st, cfg)
+	if err != nil {
+		return nil, err
+	}
+	back = func() {
+		if ctx.Err() != nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, backPatience)
+		defer cancel()
+		if err := loan.back(client, ctx); err != nil {
+			a.log().Warn("the policy servers have not got their GPU back; its publication tries again", "run", s.Run, "update", s.Update, "why", err)
+		}
+	}
+	return back, loan.out(client, ctx)
 }

@@ -211,22 +211,25 @@ func TestModelsArePublishedByACommand(t *testing.T) {
 	}
 }
 
-// Servers that share their GPU give it up for an update and get it again, also when the update failed or was cut off, and
-// when nobody was left to give it back.
+// Servers that share their GPU give it up for an update and get it again, from the publication at the latest: a stage that was
+// cut off leaves its job at work.
 func TestAGPUIsLent(t *testing.T) {
 	for how, want := range map[string][]string{
-		"no": nil, "pause": {"/pause?mode=keep", "/resume", "/resume"}, "sleep": {"/sleep?level=1&mode=wait", "/wake_up", "/wake_up"},
+		"no": nil, "pause": {"/pause?mode=keep", "/pause?mode=keep", "/resume", "/resume"}, "sleep": {"/sleep?level=1&mode=wait", "/sleep?level=1&mode=wait", "/wake_up", "/wake_up"},
 	} {
 		b, p, server := publishing(t, "lora", "adapter_config.json", "adapter_model.safetensors")
 		p.config.Policy.ShareGPU = how
-		back, err := b.lend(t.Context(), b.in.Stage, b.store, p.config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := back(ctx); err != nil {
-			t.Error(err)
+		for _, stopped := range []bool{true, false} {
+			ctx, stop := context.WithCancel(t.Context())
+			back, err := b.lend(ctx, b.in.Stage, b.store, p.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stopped {
+				stop()
+			}
+			back()
+			stop()
 		}
 		if err := p.publish(t.Context(), "faults@000001"); err != nil {
 			t.Error(err)

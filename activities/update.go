@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"slices"
 	"strings"
 
@@ -85,8 +84,8 @@ func (a *Activities) updatePolicy(ctx context.Context, in UpdatePolicyIn) (out U
 		if err != nil {
 			return out, err
 		}
-		result, err = a.train(ctx, st, cfg, spec)
-		if err = errors.Join(err, back(ctx)); err != nil {
+		defer back()
+		if result, err = a.train(ctx, st, cfg, spec); err != nil {
 			return out, err
 		}
 		result.Spec = job
