@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"go.temporal.io/sdk/activity"
+
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
@@ -21,7 +23,7 @@ var loans = map[string]struct {
 	"sleep": {(*policy.Client).Sleep, (*policy.Client).Wake},
 }
 
-// lend has the policy servers give up their GPU for an update, where they share it, until back. When the stage was cut off, back
+// lend has the policy servers give up their GPU for an update, where they share it, until back. When the worker stops, back
 // does nothing: a job of its own goes on, and so does the loan; the next attempt ends it. Publish ends a loan that nobody did.
 func (a *Activities) lend(ctx context.Context, s Stage, st *store.Store, cfg rl.Config) (back func(), err error) {
 	loan := loans[cfg.Policy.ShareGPU]
@@ -33,10 +35,12 @@ func (a *Activities) lend(ctx context.Context, s Stage, st *store.Store, cfg rl.
 		return nil, err
 	}
 	back = func() {
-		if ctx.Err() != nil {
+		select {
+		case <-activity.GetWorkerStopChannel(ctx):
 			return
+		default:
 		}
-		ctx, cancel := context.WithTimeout(ctx, backPatience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backPatience)
 		defer cancel()
 		if err := loan.back(client, ctx); err != nil {
 			a.log().Warn("the policy servers have not got their GPU back; its publication tries again", "run", s.Run, "update", s.Update, "why", err)

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/testsuite"
+
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -220,16 +222,23 @@ func TestAGPUIsLent(t *testing.T) {
 		b, p, server := publishing(t, "lora", "adapter_config.json", "adapter_model.safetensors")
 		p.config.Policy.ShareGPU = how
 		for _, stopped := range []bool{true, false} {
-			ctx, stop := context.WithCancel(t.Context())
-			back, err := b.lend(ctx, b.in.Stage, b.store, p.config)
-			if err != nil {
+			var suite testsuite.WorkflowTestSuite
+			stage, stop := suite.NewTestActivityEnvironment(), make(chan struct{})
+			stage.SetWorkerStopChannel(stop)
+			if stopped {
+				close(stop)
+			}
+			update := func(ctx context.Context) error {
+				ctx, cancel := context.WithCancel(ctx)
+				back, err := b.lend(ctx, b.in.Stage, b.store, p.config)
+				cancel() // somebody has cancelled the run
+				back()
+				return err
+			}
+			stage.RegisterActivity(update)
+			if _, err := stage.ExecuteActivity(update); err != nil {
 				t.Fatal(err)
 			}
-			if stopped {
-				stop()
-			}
-			back()
-			stop()
 		}
 		if err := p.publish(t.Context(), "faults@000001"); err != nil {
 			t.Error(err)
