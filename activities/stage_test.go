@@ -143,6 +143,7 @@ func (b *bench) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func says(task string, status int, body string) func(http.ResponseWriter, *http.Request, string) bool {
 	return func(w http.ResponseWriter, _ *http.Request, asked string) bool {
 		if asked == task {
+			w.Header().Set("Retry-After", "3600") // which nobody waits for in a test
 			w.WriteHeader(status)
 			io.WriteString(w, body)
 		}

@@ -40,7 +40,8 @@ type Client struct {
 	log      *slog.Logger
 	slots    chan struct{} // one element a live episode; nil: no bound
 	tools    atomic.Pointer[renderedTools]
-	mu       sync.Mutex // of the servers' seats
+	model    atomic.Pointer[string] // that was asked for last: what a server must serve to be well
+	mu       sync.Mutex             // of the servers' seats
 }
 
 // New makes a client. It connects to nothing; Ready does.

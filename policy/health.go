@@ -93,6 +93,10 @@ func (h *health) now() (why string, out bool) {
 
 // probe asks ejected servers whose time has come for a token, beside the requests of others.
 func (c *Client) probe() {
+	model := c.model.Load()
+	if model == nil {
+		return // nobody has asked for anything yet
+	}
 	for _, s := range c.servers {
 		h := &s.health
 		h.mu.Lock()
@@ -100,14 +104,14 @@ func (c *Client) probe() {
 		h.probing = h.probing || due
 		h.mu.Unlock()
 		if due {
-			go s.readmit()
+			go s.readmit(*model)
 		}
 	}
 }
 
 // readmit takes the server in again if it answers, as it would answer an episode.
-func (s *server) readmit() {
-	err := s.token(context.Background(), *s.model.Load(), false, probeTimeout)
+func (s *server) readmit(model string) {
+	err := s.token(context.Background(), model, false, probeTimeout)
 	h := &s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -24,10 +24,9 @@ type server struct {
 	health health
 	limit  limit
 	pulse  pulse
-	plain  atomic.Bool            // it refuses requests that ask for token ids
-	gives  atomic.Bool            // it has given all that training needs
-	model  atomic.Pointer[string] // that it was asked for last
-	adding chan struct{}          // held by whoever makes a missing model known
+	plain  atomic.Bool   // it refuses requests that ask for token ids
+	gives  atomic.Bool   // it has given all that training needs
+	adding chan struct{} // held by whoever makes a missing model known
 }
 
 func newServer(c *Client, url string, o Options) *server {
@@ -43,17 +42,17 @@ func newServer(c *Client, url string, o Options) *server {
 	return s
 }
 
-// A server that says that it is busy (429) is asked again after the time that it names, or after longer and longer waits,
-// so often; longer waits than this are for whoever plans the work.
+// A server that says that it is busy (429) is asked again after the time that it names, or after longer and longer waits. What
+// is still refused after so much waiting is for whoever plans the work.
 const (
-	busyTries = 10
-	busyWait  = 30 * time.Second
+	busyWait     = 250 * time.Millisecond // before the second try; twice that before the third
+	busyPatience = 30 * time.Second
 )
 
 // act asks this server, within its limit. A model that it lacks is made known to it first, where that is possible.
 func (s *server) act(ctx context.Context, q Request) (r Response, err error) {
-	s.model.Store(&q.Model)
-	added := false
+	s.client.model.Store(&q.Model)
+	added, waited := false, time.Duration(0)
 	for try := 0; ; try++ {
 		if err := s.enter(ctx); err != nil {
 			return r, err
@@ -63,10 +62,12 @@ func (s *server) act(ctx context.Context, q Request) (r Response, err error) {
 		s.limit.leave(began, err)
 		s.saw(ctx, err)
 		switch {
-		case errors.Is(err, endpoint.ErrBusy) && try < busyTries:
-			if !s.backOff(err, try) {
+		case errors.Is(err, endpoint.ErrBusy):
+			wait := busyFor(err, try)
+			if waited += wait; waited > busyPatience {
 				return r, err
 			}
+			s.limit.hold(wait)
 		case errors.Is(err, endpoint.ErrNoModel) && s.client.missing != nil && !added:
 			if err := s.add(ctx, q.Model); err != nil {
 				return r, err
@@ -87,17 +88,12 @@ func (s *server) enter(ctx context.Context) error {
 	return nil
 }
 
-// backOff has all requests wait as long as the server wants it; false: that is too long.
-func (s *server) backOff(err error, try int) bool {
-	wait := min(time.Second<<try, busyWait)
+// busyFor is how long a server that refused the try-th time is left alone.
+func busyFor(err error, try int) time.Duration {
 	if e, ok := errors.AsType[*rl.Error](err); ok && e.RetryAfter > 0 {
-		wait = e.RetryAfter
+		return e.RetryAfter
 	}
-	if wait > busyWait {
-		return false
-	}
-	s.limit.hold(wait)
-	return true
+	return busyWait << min(try, 10)
 }
 
 // add makes a model known to the server. Of many who miss it one does so.

@@ -189,3 +189,25 @@ func TestAllServersAway(t *testing.T) {
 		}
 	}
 }
+
+// A server that was away while a version was published is probed, too, and taken in.
+func TestAwayAtThePublication(t *testing.T) {
+	s := desk(t, small, 2)
+	hosts := []*host{newHost(t, s), newHost(t, s)}
+	c := policy.New(policy.Options{URL: urls(hosts), Splice: true})
+	hosts[1].die()
+	for range 3 {
+		if err := c.Ready(t.Context(), "run@000001", true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := c.Status()[1].State; got != "ejected" {
+		t.Fatal(got)
+	}
+	hosts[1].start()
+	for began := time.Now(); c.Status()[1].State != "healthy"; time.Sleep(20 * time.Millisecond) {
+		if _, err := play(t.Context(), c, 1, 1); err != nil || time.Since(began) > 20*time.Second {
+			t.Fatal(err, c.Status())
+		}
+	}
+}
