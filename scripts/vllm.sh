@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # vllm.sh DIR trains a tiny random Llama for three updates with real vLLM on the CPU: token ids and log-probabilities from vLLM, a LoRA
-# update in PyTorch, the new version loaded into vLLM while it serves. In the second update vLLM is killed, and started again; in
-# the third it is paused for longer than a turn may take. Then it checks what is recorded. All of it stays in DIR.
+# update in PyTorch, for which vLLM is paused, the new version loaded into vLLM while it serves. In the first update an evaluation
+# waits for the paused vLLM; in the second vLLM is killed, and started again; in the third it is paused by somebody else, for
+# longer than a turn may take. Then it checks what is recorded. All of it stays in DIR.
 #
 # The first run installs vLLM and the trainer (12 GB, some minutes); LONGHAUL_TEST_PYTHON names a Python that has the trainer's
 # requirements already. It takes a Linux machine with Python 3.12 (PYTHON3_12 names it).
@@ -66,7 +67,7 @@ group: {size: 4, per_update: 4, per_activity: 2}
 reward: {use: cost}
 update: {use: local, learning_rate: 1e-2, minibatches: 1, ramp: 0, kl_stop: 0, lora_rank: 8, local: {python: "$trainer"}}
 updates: 3
-eval: {every: 0}
+eval: {every: 0, tasks: 4}
 YAML
 longhaul() { "$longhaul" "$@" --data "$work/data"; }
 status() { longhaul status vllm --json 2>/dev/null; }
@@ -81,7 +82,17 @@ until_seen() {
 say "training"
 PYTHONPATH=$PWD/trainer "$longhaul" train -f "$work/run.yaml" --data "$work/data" >"$work/train.log" 2>&1 &
 run=$!
+paused() { curl -sf "$url/is_paused" | grep -q true; }
+until paused; do
+  kill -0 "$run" 2>/dev/null || { tail -20 "$work/train.log" >&2; exit 1; }
+  sleep .2
+done
+say "update 1 has begun, and vLLM is paused for it: an evaluation waits"
+longhaul eval vllm@0 --json >"$work/eval.json" 2>"$work/eval.log" &
+evaluation=$!
 until_seen '"update": ?2'
+wait "$evaluation" || { tail -20 "$work/eval.log" >&2; exit 1; }
+paused && { echo "vLLM is paused still" >&2; exit 1; }
 say "update 2 begins: vLLM is killed"
 kill -9 -- "-$server"
 wait "$server" 2>/dev/null || true
@@ -101,4 +112,4 @@ wait "$run" || { tail -20 "$work/train.log" >&2; exit 1; }
 
 say "what is recorded"
 longhaul ledger vllm 2>/dev/null
-"$vllm" $need/check.py "$longhaul" "$work/data" "$work/vllm.log"
+"$vllm" $need/check.py "$longhaul" "$work/data" "$work/vllm.log" "$work/eval.json"

@@ -1,12 +1,13 @@
 """Checks what scripts/vllm.sh left: every turn has vLLM's token ids and log-probabilities and says which version served it, the
-trainer saw the engine's mismatch, and a restarted vLLM has been given the adapter again."""
+trainer saw the engine's mismatch, the evaluation that waited for a paused vLLM lost nothing, and a restarted vLLM has been given
+the adapter again."""
 
 import json
 import re
 import subprocess
 import sys
 
-longhaul, data, log = sys.argv[1:]
+longhaul, data, log, evaluation = sys.argv[1:]
 RUN, UPDATES, MEMBERS = "vllm", 3, 16
 
 
@@ -43,6 +44,10 @@ def turns(update: int) -> int:
 
 for n in range(1, UPDATES + 1):
     check(turns(n) > 0, f"update {n} has no turns")
+with open(evaluation) as f:
+    played = json.load(f)
+check(played["sampled"]["of"] == played["greedy"]["of"] == 4 and not played.get("failed"), f"the evaluation came to {played}")
+print("evaluation: 8 episodes, of which none failed")
 loaded = re.findall(rf"Loaded new LoRA adapter: name '({RUN}@\d+)'", open(log).read())
 print("vLLM loaded", ", ".join(loaded))
 check(loaded.count(f"{RUN}@000001") == 2, "the restarted vLLM was not given version 1 again")
