@@ -19,6 +19,7 @@ import (
 	"github.com/longhaul-rl/longhaul/reward"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
+	"github.com/longhaul-rl/longhaul/tinker"
 	"github.com/longhaul-rl/longhaul/tiny"
 )
 
@@ -39,6 +40,7 @@ type Activities struct {
 	policies map[string]*making[*policy.Client] // by store and config
 	judges   map[string]*making[*reward.Client] // by sha256 of their configuration
 	embedded map[string]*tiny.Server            // by store
+	services map[string]*making[*tinker.Client] // by address and key's name
 	journals []openJournal                      // the one used last is last
 	recent   recent
 }

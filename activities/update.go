@@ -80,7 +80,7 @@ func (a *Activities) updatePolicy(ctx context.Context, in UpdatePolicyIn) (out U
 		}
 	}
 	if !ok {
-		if result, err = a.train(ctx, st, cfg, spec); err != nil {
+		if result, err = a.train(ctx, st, cfg, spec, job); err != nil {
 			return out, err
 		}
 		result.Spec = job
@@ -105,8 +105,8 @@ func learningRate(cfg rl.Config, n rl.UpdateNumber) float64 {
 	return rate * (1 - (1-u.FinalRate)*float64(max(n-1, 0))/float64(max(cfg.Updates, 1)))
 }
 
-// train does the work of a spec in this process.
-func (a *Activities) train(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec) (rl.UpdateResult, error) {
+// train does the work of a spec, the job's, in this process or from it.
+func (a *Activities) train(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec, job string) (rl.UpdateResult, error) {
 	var (
 		trainer *nn.Trainer
 		m       map[string]float64
@@ -114,6 +114,9 @@ func (a *Activities) train(ctx context.Context, st *store.Store, cfg rl.Config, 
 	)
 	if spec.Update == 0 && spec.Base != nil {
 		return adopt(ctx, st, *spec.Base)
+	}
+	if cfg.Update.Use == tinkered {
+		return a.trainTinker(ctx, st, cfg, spec, job)
 	}
 	if spec.Base == nil && cfg.Policy.Use != "tiny" {
 		return a.importBase(ctx, st, cfg.Policy.Base)

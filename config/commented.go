@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,7 +42,11 @@ func (f *field) comment(b *strings.Builder, cfg *rl.Config, indent string) {
 		annotated(b, line, f.doc)
 		return
 	}
-	annotated(b, indent+f.key+":", f.doc)
+	line := indent + f.key + ":"
+	if f.empty(*cfg) {
+		line = indent + "# " + f.key + ":"
+	}
+	annotated(b, line, f.doc)
 	for _, c := range f.fields {
 		c.comment(b, cfg, indent+"  ")
 	}
@@ -55,6 +60,11 @@ func (f *field) elsewhere(cfg rl.Config) string {
 		return ""
 	}
 	return f.show(v)
+}
+
+// empty reports whether none of a section's keys is set.
+func (f *field) empty(cfg rl.Config) bool {
+	return !slices.ContainsFunc(f.collect(nil), func(leaf *field) bool { return !leaf.unset(cfg) })
 }
 
 // annotated writes a line with its description beside it, going on below where it is long.

@@ -15,7 +15,7 @@ func registered() config.Names {
 		Rewards:    reward.Names(),
 		Advantages: advantage.Names(),
 		Losses:     activities.Losses(),
-		Policies:   []string{"tiny"},
-		Launchers:  []string{"embedded"},
+		Policies:   []string{"tiny", "tinker"},
+		Launchers:  []string{"embedded", "tinker"},
 	}
 }
