@@ -60,6 +60,10 @@ results: build ## trains the demo on ten fresh seeds (SEEDS=101-110), and every 
 	@$(GO) run ./scripts/curves -set judge
 	@$(GO) run ./scripts/curves -set estimators
 
+.PHONY: test-tinker
+test-tinker: build ## updates and a run in a real Tinker service, SkyRL on the CPU, which is killed and whose answers are lost (needs uv and Python 3.12; 5.7 GB the first time; about half an hour on 2 cores)
+	@scripts/tinker.sh
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	@scripts/fuzz.sh $(FUZZTIME)
@@ -69,3 +73,4 @@ PIN := uv pip compile --quiet --universal --python-version 3.11 --generate-hashe
 requirements: ## pins what the trainer, the tests and scripts/real_judge.sh need of Python (needs uv)
 	@for d in trainer .ci; do (cd $$d && $(PIN)) || exit 1; done
 	@cd scripts/real_judge && $(PIN) --no-deps
+	@cd scripts/tinker && $(PIN) --python-version 3.12 --override overrides.txt

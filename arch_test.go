@@ -48,6 +48,7 @@ var rooms = []struct {
 		"an activity brings the stages' own packages together; which one runs when is the workflows' decision"},
 	{"workflows", []string{"activities", "rl"}, "a workflow decides by references and counters alone: whatever it imports, it may not call, since replay must repeat it"},
 	{"workers", []string{"activities", "config", "rl", "store", "workflows"}, "a worker registers what is below; it takes its servers as addresses, embedded or not"},
+	{"scripts/tinker", []string{"safetensors", "tinker"}, "it drives a real service, and the binary from outside"},
 	{"scripts/curves", nil, "it measures the binary from outside, as anybody could"},
 	{"cmd/longhaul/render", []string{"rl"}, "text is made of recorded values, so that it can be tested on canned ones"},
 	{"cmd/longhaul", []string{"activities", "adapter", "advantage", "cmd/longhaul/render", "config", "endpoint", "envs", "infra/dev", "infra/simjudge", "inprocess", "policy", "reward", "rl", "rollout",

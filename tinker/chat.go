@@ -74,13 +74,6 @@ func (s *Chat) version(ctx context.Context, name rl.Version) (*sampler, error) {
 	return v.sampler, nil
 }
 
-// leave frees a version's place in the engine. Whoever still samples from it has it restored.
-func (s *sampler) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.drop(context.Background())
-}
-
 // completion is what of a request is read; what else the API has, a policy client does not send.
 type completion struct {
 	Model    rl.Version `json:"model"`

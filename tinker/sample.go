@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -18,7 +19,11 @@ type sampler struct {
 	path    string
 	session *Session // keeps model loaded; nil while path is the checkpoint's own
 	model   *Model
+	lease   *time.Timer // ends the session
 }
+
+// idle is how long a version is kept in the engine's memory when nobody asks for it.
+const idle = 15 * time.Minute
 
 // sampled is one action.
 type sampled struct {
@@ -66,9 +71,13 @@ func (s *sampler) sample(ctx context.Context, ids []int32, p sampling) (out samp
 	return out, err
 }
 
+// at is where the version is sampled from, and renews its lease.
 func (s *sampler) at() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.session != nil {
+		s.lease.Reset(idle)
+	}
 	return s.path
 }
 
@@ -81,23 +90,29 @@ func (s *sampler) restore(ctx context.Context, lost string) (path string, err er
 		return s.path, nil
 	}
 	s.drop(ctx)
-	session, err := s.client.open(ctx)
-	if err != nil {
+	if s.session, err = s.client.open(ctx); err != nil {
 		return lost, err
 	}
-	model, err := session.create(ctx, s.of.Base)
+	s.model, err = s.session.create(ctx, s.of.Base)
 	if err == nil {
-		s.session, s.model = session, model
-		if err = model.restore(ctx, s.of.Weights); err == nil {
-			path, err = model.save(ctx, "save_weights_for_sampler", "serve")
-		}
+		err = s.model.restore(ctx, s.of.Weights)
+	}
+	if err == nil {
+		path, err = s.model.save(ctx, "save_weights_for_sampler", "serve")
 	}
 	if err != nil {
-		session.close()
+		s.drop(ctx)
 		return lost, err
 	}
-	s.path = path
+	s.path, s.lease = path, time.AfterFunc(idle, s.leave)
 	return path, nil
+}
+
+// leave frees the version's place in the engine. Whoever still samples from it has it restored.
+func (s *sampler) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(context.Background())
 }
 
 // drop lets go of the model.
@@ -105,7 +120,12 @@ func (s *sampler) drop(ctx context.Context) {
 	if s.session == nil {
 		return
 	}
-	s.model.unload(ctx)
+	if s.lease != nil {
+		s.lease.Stop()
+	}
+	if s.model != nil {
+		s.model.unload(ctx)
+	}
 	s.session.close()
-	s.session, s.model = nil, nil
+	s.session, s.model, s.lease = nil, nil, nil
 }

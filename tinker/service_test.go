@@ -40,7 +40,6 @@ type save struct {
 type loaded struct {
 	slot             int
 	weight, momentum float64
-	path             string // sampler weights in memory
 }
 
 func newService() *service {

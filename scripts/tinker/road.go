@@ -1,0 +1,209 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/longhaul-rl/longhaul/safetensors"
+	"github.com/longhaul-rl/longhaul/tinker"
+)
+
+// wrong is what goes wrong with a call.
+type wrong int
+
+const (
+	lose   wrong = iota + 1 // it is served, its answer is lost
+	repeat                  // it is delivered twice, the second answer comes back
+	kill                    // the service is killed once it has accepted it, and started again
+)
+
+// road is a proxy on the way to the service.
+type road struct {
+	url    string
+	engine *engine
+
+	mu     sync.Mutex
+	counts map[string]int // of calls since the last thing that went wrong
+	plan   []plan
+	saves  []tinker.Saved // that were asked for, in order
+}
+
+// plan is what goes wrong with the nth call of a kind.
+type plan struct {
+	what  string
+	nth   int
+	wrong wrong
+}
+
+func newRoad(e *engine) (*road, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	r := &road{url: "http://" + l.Addr().String(), engine: e, counts: map[string]int{}}
+	go http.Serve(l, r)
+	return r, nil
+}
+
+// on sets what goes wrong from now on, one thing after another.
+func (r *road) on(plans ...plan) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts, r.plan = map[string]int{}, plans
+}
+
+// met reports whether all of it has gone wrong.
+func (r *road) met() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.plan) == 0
+}
+
+func (r *road) next(what string) wrong {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts[what]++
+	if len(r.plan) == 0 || what != r.plan[0].what || r.counts[what] != r.plan[0].nth {
+		return 0
+	}
+	w := r.plan[0].wrong
+	r.counts, r.plan = map[string]int{}, r.plan[1:]
+	return w
+}
+
+// remember keeps the paths of samplers' weights.
+func (r *road) remember(what string, body []byte) {
+	var save struct {
+		Model string `json:"model_id"`
+		Path  string `json:"path"`
+	}
+	if what != "save_weights_for_sampler" || json.Unmarshal(body, &save) != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.saves = append(r.saves, tinker.Saved{Sampler: "tinker://" + save.Model + "/" + save.Path})
+}
+
+// last is what was saved last for an update.
+func (r *road) last(update int) (saved tinker.Saved) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.saves {
+		if strings.Contains(s.Sampler, fmt.Sprintf("-%08d-", update)) {
+			saved = s
+		}
+	}
+	return saved
+}
+
+// ServeHTTP passes a request on.
+func (r *road) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	body, err := io.ReadAll(q.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	what := strings.TrimPrefix(q.URL.Path, "/api/v1/")
+	goes := r.next(what)
+	r.remember(what, body)
+	status, answer, err := pass(q, body)
+	switch goes {
+	case repeat:
+		status, answer, err = pass(q, body)
+	case kill:
+		r.engine.kill()
+		go func() {
+			if err := r.engine.start(); err != nil {
+				fmt.Println("  starting it again:", err)
+			}
+		}()
+	case lose:
+		panic(http.ErrAbortHandler)
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(answer)
+}
+
+func pass(q *http.Request, body []byte) (status int, answer []byte, err error) {
+	on, err := http.NewRequestWithContext(q.Context(), q.Method, "http://127.0.0.1:"+port+q.URL.RequestURI(), bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	on.Header = q.Header.Clone()
+	res, err := http.DefaultTransport.RoundTrip(on)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	answer, err = io.ReadAll(res.Body)
+	return res.StatusCode, answer, err
+}
+
+// weights are an adapter's, by tensor.
+type weights map[string][]float32
+
+// weights are what the service keeps under a sampler's path, from its archive.
+func (r *road) weights(s tinker.Saved) (weights, error) {
+	model, name, _ := strings.Cut(strings.TrimPrefix(s.Sampler, "tinker://"), "/")
+	name = strings.TrimPrefix(name, "sampler_weights/")
+	res, err := http.Get("http://127.0.0.1:" + port + "/api/v1/training_runs/" + model + "/checkpoints/" + name + "/archive")
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	z, err := gzip.NewReader(res.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%s, %s: %w", s.Sampler, res.Status, err)
+	}
+	for t := tar.NewReader(z); ; {
+		h, err := t.Next()
+		if err != nil {
+			return nil, fmt.Errorf("%s has no adapter_model.safetensors: %w", s.Sampler, err)
+		}
+		if !strings.HasSuffix(h.Name, "adapter_model.safetensors") {
+			continue
+		}
+		b, err := io.ReadAll(t)
+		if err != nil {
+			return nil, err
+		}
+		_, tensors, err := safetensors.Decode(b)
+		w := weights{}
+		for _, x := range tensors {
+			if w[x.Name], err = x.Float32s(); err != nil {
+				return nil, err
+			}
+		}
+		return w, err
+	}
+}
+
+// from is the greatest difference of a weight; not a number where these are not the same tensors.
+func (w weights) from(o weights) (most float64) {
+	if len(w) == 0 || len(w) != len(o) {
+		return math.NaN()
+	}
+	for name, a := range w {
+		b := o[name]
+		if len(a) != len(b) {
+			return math.NaN()
+		}
+		for i := range a {
+			most = max(most, math.Abs(float64(a[i])-float64(b[i])))
+		}
+	}
+	return most
+}
