@@ -79,6 +79,10 @@ type call struct {
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		reply(w, 200, map[string]any{"supported_models": []any{map[string]string{"model_name": "base"}}})
+		return
+	}
 	var c call
 	if err := json.NewDecoder(r.Body).Decode(&c); err != nil {
 		panic(err)

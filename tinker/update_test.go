@@ -200,6 +200,16 @@ func TestTheKeyIsNeverRepeated(t *testing.T) {
 	}
 }
 
+func TestModels(t *testing.T) {
+	got, err := New(Options{URL: "http://tinker/", Transport: &road{service: newService()}}).Models(t.Context())
+	if err != nil || fmt.Sprint(got) != "[base]" {
+		t.Error(got, err)
+	}
+	if _, err := New(Options{URL: "http://tinker", APIKey: "secret-key-1", Transport: &refuser{}}).Models(t.Context()); rl.KindOf(err) != rl.Refused || strings.Contains(err.Error(), "secret") {
+		t.Error(err)
+	}
+}
+
 func TestShifted(t *testing.T) {
 	nan := float32(math.NaN())
 	r := Shifted(rl.Sample{Tokens: []int32{10, 11, 20, 30}, LossMask: []bool{false, false, true, true}, LogProbs: []float32{nan, nan, -.1, -.2}, Advantages: []float32{0, 0, 1, -1}})

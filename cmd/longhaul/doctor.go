@@ -78,7 +78,7 @@ func (a *app) doctor(ctx context.Context, file string) (d diagnosis) {
 	add(a.checkDirectory()...)
 	add(a.checkParts(ctx, cfg.Store)...)
 	if cfg.Name != "" {
-		add(checkEnvironment(ctx, cfg), checkPolicy(cfg))
+		add(checkEnvironment(ctx, cfg), a.checkPolicy(ctx, cfg))
 		add(a.checkJudge(ctx, cfg)...)
 	}
 	d.OK = true

@@ -110,7 +110,10 @@ func checkEnvironment(ctx context.Context, cfg rl.Config) check {
 	return verdict(name, fmt.Sprintf("%s begins; %d tools", task.ID, len(env.Spec().Tools)), "see what it says above", err)
 }
 
-// checkPolicy says what acts; config allows no other policy than the embedded one.
-func checkPolicy(cfg rl.Config) check {
+// checkPolicy says what acts.
+func (a *app) checkPolicy(ctx context.Context, cfg rl.Config) check {
+	if cfg.Policy.Use == "tinker" {
+		return a.checkTinker(ctx, cfg)
+	}
 	return check{Name: "policy", State: fine, Found: fmt.Sprintf("embedded: width %d, %d layers", cfg.Policy.Width, cfg.Policy.Layers)}
 }
