@@ -3,7 +3,10 @@ package activities
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"go.temporal.io/sdk/activity"
 
@@ -54,13 +57,25 @@ func (a *Activities) trainTinker(ctx context.Context, st *store.Store, cfg rl.Co
 	if err != nil {
 		return result, err
 	}
-	f, err := st.PutFile(ctx, tinker.CheckpointFile, tinker.Checkpoint{Base: u.Base, Saved: saved}.Encode())
+	return result, a.keepTinker(ctx, st, client, tinker.Checkpoint{Base: u.Base, Saved: saved}, tokenizer, &result)
+}
+
+// keepTinker stores what of a policy comes to the store: its adapter, the tokenizer, and the names by which the service has it,
+// its optimiser's state included.
+func (a *Activities) keepTinker(ctx context.Context, st *store.Store, client *tinker.Client, c tinker.Checkpoint, tokenizer rl.File, result *rl.UpdateResult) error {
+	f, err := st.PutFile(ctx, tinker.CheckpointFile, c.Encode())
 	if err != nil {
-		return result, err
+		return err
 	}
 	result.Files, result.Tokenizer = []rl.File{f, tokenizer}, tokenizer.SHA256
 	result.Formats = map[string]string{f.Name: tinker.CheckpointFormat, tokenizer.Name: "json/tokenizers"}
-	return result, nil
+	err = client.Adapter(ctx, c.Sampler, func(name string, r io.Reader) error {
+		f, err := st.PutFrom(ctx, name, r)
+		result.Files, result.Formats[name] = append(result.Files, f), "peft"
+		return err
+	})
+	slices.SortFunc(result.Files, func(a, b rl.File) int { return strings.Compare(a.Name, b.Name) })
+	return err
 }
 
 // goOn makes of u the update of a spec with a base: where its weights are, and what is sent. It gives the base's tokenizer.

@@ -25,6 +25,7 @@ type service struct {
 	slots    [8]float64 // gradients, which outlive the models of their slot
 	steps    int        // that changed a weight
 	wait     bool       // the engine is down: calls stay pending
+	archives string     // where archives are
 }
 
 type future struct {
@@ -79,6 +80,11 @@ type call struct {
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/archive") {
+		w.Header().Set("Location", s.archives)
+		w.WriteHeader(302)
+		return
+	}
 	if r.Method == http.MethodGet {
 		reply(w, 200, map[string]any{"supported_models": []any{map[string]string{"model_name": "base"}}})
 		return

@@ -51,7 +51,7 @@ func updates(ctx context.Context, e *engine, r *road) error {
 	if err != nil {
 		return err
 	}
-	before, err := r.weights(first)
+	before, err := r.weights(ctx, first)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func updates(ctx context.Context, e *engine, r *road) error {
 		if !r.met() {
 			return fmt.Errorf("%s: it did not happen", c.name)
 		}
-		after, err := r.weights(saved)
+		after, err := r.weights(ctx, saved)
 		if err != nil {
 			return err
 		}

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -155,40 +154,23 @@ func pass(q *http.Request, body []byte) (status int, answer []byte, err error) {
 // weights are an adapter's, by tensor.
 type weights map[string][]float32
 
-// weights are what the service keeps under a sampler's path, from its archive.
-func (r *road) weights(s tinker.Saved) (weights, error) {
-	model, name, _ := strings.Cut(strings.TrimPrefix(s.Sampler, "tinker://"), "/")
-	name = strings.TrimPrefix(name, "sampler_weights/")
-	res, err := http.Get("http://127.0.0.1:" + port + "/api/v1/training_runs/" + model + "/checkpoints/" + name + "/archive")
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	z, err := gzip.NewReader(res.Body)
-	if err != nil {
-		return nil, fmt.Errorf("%s, %s: %w", s.Sampler, res.Status, err)
-	}
-	for t := tar.NewReader(z); ; {
-		h, err := t.Next()
-		if err != nil {
-			return nil, fmt.Errorf("%s has no adapter_model.safetensors: %w", s.Sampler, err)
-		}
-		if !strings.HasSuffix(h.Name, "adapter_model.safetensors") {
-			continue
-		}
-		b, err := io.ReadAll(t)
-		if err != nil {
-			return nil, err
+// weights are what the service keeps under a sampler's path.
+func (r *road) weights(ctx context.Context, s tinker.Saved) (w weights, err error) {
+	w = weights{}
+	err = tinker.New(tinker.Options{URL: r.url}).Adapter(ctx, s.Sampler, func(name string, content io.Reader) error {
+		b, err := io.ReadAll(content)
+		if err != nil || name != tinker.AdapterWeightsFile {
+			return err
 		}
 		_, tensors, err := safetensors.Decode(b)
-		w := weights{}
 		for _, x := range tensors {
 			if w[x.Name], err = x.Float32s(); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		return w, err
-	}
+		return err
+	})
+	return w, err
 }
 
 // from is the greatest difference of a weight; not a number where these are not the same tensors.

@@ -84,5 +84,5 @@ func trained(ctx context.Context, dir, longhaul string, r *road) (weights, error
 		}
 		fmt.Print("  ", strings.ReplaceAll(strings.TrimSpace(string(out)), "\n", "\n  "), "\n")
 	}
-	return r.weights(r.last(3))
+	return r.weights(ctx, r.last(3))
 }
