@@ -17,12 +17,12 @@ type Base struct {
 
 // Model is an adapter with its optimiser, in an engine's memory. Its calls are made one after another, by one goroutine.
 type Model struct {
-	session *Session
+	session *session
 	id      string
 }
 
 // create makes a new adapter. Its slot in the engine may hold gradients of a model that was unloaded before (SkyRL keeps them).
-func (s *Session) create(ctx context.Context, b Base) (*Model, error) {
+func (s *session) create(ctx context.Context, b Base) (*Model, error) {
 	in := map[string]any{"session_id": s.id, "base_model": b.Model, "model_role": "policy", "lora_config": map[string]any{"rank": b.Rank, "seed": seed31(b.Seed)}}
 	var made started
 	if err := s.client.start(ctx, "create_model", in, &made); err != nil {

@@ -17,7 +17,7 @@ type sampler struct {
 
 	mu      sync.Mutex
 	path    string
-	session *Session // keeps model loaded; nil while path is the checkpoint's own
+	session *session // keeps model loaded; nil while path is the checkpoint's own
 	model   *Model
 	lease   *time.Timer // ends the session
 }

@@ -8,15 +8,15 @@ import (
 // The service unloads the models of a session that it has not heard of for 300 s; Tinker's own client beats every 10.
 const beats = 10 * time.Second
 
-// Session keeps models loaded: it beats until it is closed.
-type Session struct {
+// session keeps models loaded: it beats until it is closed.
+type session struct {
 	client *Client
 	id     string
 	stop   context.CancelFunc
 }
 
 // open makes a session. It outlives ctx; close ends it.
-func (c *Client) open(ctx context.Context) (*Session, error) {
+func (c *Client) open(ctx context.Context) (*session, error) {
 	var s struct {
 		ID string `json:"session_id"`
 	}
@@ -25,14 +25,14 @@ func (c *Client) open(ctx context.Context) (*Session, error) {
 		return nil, err
 	}
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
-	session := &Session{client: c, id: s.ID, stop: stop}
+	session := &session{client: c, id: s.ID, stop: stop}
 	go session.beat(beating)
 	return session, nil
 }
 
 // beat tells the service that the session is alive. A beat that fails is not looked at: whoever next uses a model of the
 // session learns what is wrong.
-func (s *Session) beat(ctx context.Context) {
+func (s *session) beat(ctx context.Context) {
 	ticker := time.NewTicker(beats)
 	defer ticker.Stop()
 	for {
@@ -45,4 +45,4 @@ func (s *Session) beat(ctx context.Context) {
 	}
 }
 
-func (s *Session) close() { s.stop() }
+func (s *session) close() { s.stop() }

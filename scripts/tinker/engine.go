@@ -28,8 +28,8 @@ func newEngine(work string) (*engine, error) {
 		return nil, err
 	}
 	base = at(work, "model")
-	make := exec.Command("python", "scripts/tinker/model.py", base)
-	if out, err := make.CombinedOutput(); err != nil {
+	model := exec.Command("python", "scripts/tinker/model.py", base)
+	if out, err := model.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("model.py: %w: %s", err, out)
 	}
 	e := &engine{work: work}

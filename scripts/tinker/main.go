@@ -47,7 +47,7 @@ func run(ctx context.Context, work, longhaul string) error {
 func updates(ctx context.Context, e *engine, r *road) error {
 	fmt.Println("one update of two optimiser steps, on a fixed batch")
 	client := tinker.New(tinker.Options{URL: r.url, APIKey: "not-a-secret"})
-	first, err := make1(ctx, client, "")
+	first, err := updated(ctx, client, "")
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func updates(ctx context.Context, e *engine, r *road) error {
 	} {
 		begun := time.Now()
 		r.on(c.plan...)
-		saved, err := make1(ctx, client, first.Weights)
+		saved, err := updated(ctx, client, first.Weights)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -99,8 +99,8 @@ func updates(ctx context.Context, e *engine, r *road) error {
 	return nil
 }
 
-// make1 makes the update, or from no weights the initial adapter. A service that is being started is waited for.
-func make1(ctx context.Context, c *tinker.Client, from string) (saved tinker.Saved, err error) {
+// updated makes the update, or from no weights the initial adapter. A service that is being started is waited for.
+func updated(ctx context.Context, c *tinker.Client, from string) (saved tinker.Saved, err error) {
 	u := tinker.Update{Base: tinker.Base{Model: base, Rank: 8, Seed: 1}, From: from, Name: "script-a1"}
 	if from != "" {
 		u.Train = teach

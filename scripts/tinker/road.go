@@ -3,9 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -33,7 +33,6 @@ type road struct {
 	mu     sync.Mutex
 	counts map[string]int // of calls since the last thing that went wrong
 	plan   []plan
-	saves  []tinker.Saved // that were asked for, in order
 }
 
 // plan is what goes wrong with the nth call of a kind.
@@ -79,32 +78,6 @@ func (r *road) next(what string) wrong {
 	return w
 }
 
-// remember keeps the paths of samplers' weights.
-func (r *road) remember(what string, body []byte) {
-	var save struct {
-		Model string `json:"model_id"`
-		Path  string `json:"path"`
-	}
-	if what != "save_weights_for_sampler" || json.Unmarshal(body, &save) != nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.saves = append(r.saves, tinker.Saved{Sampler: "tinker://" + save.Model + "/" + save.Path})
-}
-
-// last is what was saved last for an update.
-func (r *road) last(update int) (saved tinker.Saved) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, s := range r.saves {
-		if strings.Contains(s.Sampler, fmt.Sprintf("-%08d-", update)) {
-			saved = s
-		}
-	}
-	return saved
-}
-
 // ServeHTTP passes a request on.
 func (r *road) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	body, err := io.ReadAll(q.Body)
@@ -113,11 +86,10 @@ func (r *road) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	what := strings.TrimPrefix(q.URL.Path, "/api/v1/")
 	goes := r.next(what)
-	r.remember(what, body)
-	status, answer, err := pass(q, body)
+	res, answer, err := pass(q, body)
 	switch goes {
 	case repeat:
-		status, answer, err = pass(q, body)
+		res, answer, err = pass(q, body)
 	case kill:
 		r.engine.kill()
 		go func() {
@@ -131,24 +103,23 @@ func (r *road) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
+	maps.Copy(w.Header(), res.Header)
+	w.WriteHeader(res.StatusCode)
 	w.Write(answer)
 }
 
-func pass(q *http.Request, body []byte) (status int, answer []byte, err error) {
+func pass(q *http.Request, body []byte) (res *http.Response, answer []byte, err error) {
 	on, err := http.NewRequestWithContext(q.Context(), q.Method, "http://127.0.0.1:"+port+q.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
 	on.Header = q.Header.Clone()
-	res, err := http.DefaultTransport.RoundTrip(on)
-	if err != nil {
-		return 0, nil, err
+	if res, err = http.DefaultTransport.RoundTrip(on); err != nil {
+		return nil, nil, err
 	}
 	defer res.Body.Close()
 	answer, err = io.ReadAll(res.Body)
-	return res.StatusCode, answer, err
+	return res, answer, err
 }
 
 // weights are an adapter's, by tensor.
@@ -156,20 +127,25 @@ type weights map[string][]float32
 
 // weights are what the service keeps under a sampler's path.
 func (r *road) weights(ctx context.Context, s tinker.Saved) (w weights, err error) {
-	w = weights{}
 	err = tinker.New(tinker.Options{URL: r.url}).Adapter(ctx, s.Sampler, func(name string, content io.Reader) error {
 		b, err := io.ReadAll(content)
-		if err != nil || name != tinker.AdapterWeightsFile {
-			return err
-		}
-		_, tensors, err := safetensors.Decode(b)
-		for _, x := range tensors {
-			if w[x.Name], err = x.Float32s(); err != nil {
-				return err
-			}
+		if err == nil && name == tinker.AdapterWeightsFile {
+			w, err = decoded(b)
 		}
 		return err
 	})
+	return w, err
+}
+
+// decoded reads adapter_model.safetensors.
+func decoded(b []byte) (weights, error) {
+	_, tensors, err := safetensors.Decode(b)
+	w := weights{}
+	for _, x := range tensors {
+		if w[x.Name], err = x.Float32s(); err != nil {
+			return nil, err
+		}
+	}
 	return w, err
 }
 

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+
+	"github.com/longhaul-rl/longhaul/tinker"
 )
 
 // config is a run of three updates whose rollouts the service samples. A random model earns nothing at the order desk;
@@ -84,5 +86,12 @@ func trained(ctx context.Context, dir, longhaul string, r *road) (weights, error
 		}
 		fmt.Print("  ", strings.ReplaceAll(strings.TrimSpace(string(out)), "\n", "\n  "), "\n")
 	}
-	return r.weights(ctx, r.last(3))
+	if _, err := do("export", "tinkered", "--out", at(dir, "adapter"), "--adapter"); err != nil {
+		return nil, fmt.Errorf("export: %w", err)
+	}
+	b, err := os.ReadFile(at(dir, "adapter/"+tinker.AdapterWeightsFile))
+	if err != nil {
+		return nil, err
+	}
+	return decoded(b)
 }
