@@ -43,6 +43,7 @@ var rooms = []struct {
 	{"infra/dev", []string{"infra/dev/s3", "inprocess", "rl"}, "it starts outside parts; what runs on them comes from above"},
 	{"infra/faults", []string{"inprocess"}, "it stands between any client and any server of HTTP, and only tests use it"},
 	{"infra/simjudge", []string{"envs", "rl"}, "it knows of a judge's prompt what any judge does, its text, and of a task what its environment says"},
+	{"infra/simtinker", []string{"safetensors"}, "it knows of a Tinker service its protocol, and only tests use it"},
 	{"infra/launch", []string{"rl"}, "it starts processes by name; what they compute is between them and the store"},
 	{"activities", []string{"advantage", "config", "endpoint", "envs", "infra/launch", "inprocess", "policy", "reward", "rl", "rollout", "safetensors", "store", "tinker", "tiny", "tiny/nn", "tokenizer"},
 		"an activity brings the stages' own packages together; which one runs when is the workflows' decision"},

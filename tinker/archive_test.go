@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/longhaul-rl/longhaul/infra/simtinker"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/safetensors"
 )
@@ -58,8 +59,8 @@ func TestAnAdapterIsFetched(t *testing.T) {
 			keys = append(keys, r.Header.Get("X-API-Key"))
 			w.Write(c.archive)
 		}))
-		service := newService()
-		service.archives = elsewhere.URL + "/signed?by=them"
+		service := simtinker.New()
+		service.Archives = elsewhere.URL + "/signed?by=them"
 		here := httptest.NewServer(service)
 		got := map[string][]byte{}
 		err := New(Options{URL: here.URL, APIKey: "secret-key-1"}).Adapter(t.Context(), "tinker://m/s10", func(name string, r io.Reader) (err error) {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/longhaul-rl/longhaul/infra/simtinker"
 	"github.com/longhaul-rl/longhaul/inprocess"
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -58,7 +59,7 @@ func act(t *testing.T, c *policy.Client, v rl.Version) policy.Response {
 // The service's one weight is the first token's log-probability: it says which version has acted.
 func TestAVersionActsWithItsOwnWeights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &road{service: newService()}
+		r := &road{Service: simtinker.New()}
 		c, _ := playing(t, r)
 		for v, want := range map[rl.Version]float32{"run@000000": -1, "run@000001": -1.97} {
 			if err := c.Ready(t.Context(), string(v)); err != nil {
@@ -79,13 +80,13 @@ func TestAVersionActsWithItsOwnWeights(t *testing.T) {
 // An engine that was started again has no model, and refuses to sample from what it has on disk.
 func TestSamplingGoesOnWhereTheEngineWasStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &road{service: newService()}
+		r := &road{Service: simtinker.New()}
 		c, _ := playing(t, r)
 		for range 3 {
 			if a := act(t, c, "run@000001"); a.LogProbs[0] != -1.97 {
 				t.Errorf("%+v", a)
 			}
-			r.kill()
+			r.Kill()
 		}
 		r.faults = []fault{drop}
 		if a := act(t, c, "run@000001"); a.LogProbs[0] != -1.97 {
@@ -97,10 +98,8 @@ func TestSamplingGoesOnWhereTheEngineWasStartedAgain(t *testing.T) {
 			t.Errorf("a version that is loaded takes %v", r.calls[before:])
 		}
 		time.Sleep(2 * idle)
-		r.service.mu.Lock()
-		defer r.service.mu.Unlock()
-		if len(r.models) != 0 {
-			t.Errorf("nobody samples, and %d models are kept", len(r.models))
+		if n := r.Loaded(); n != 0 {
+			t.Errorf("nobody samples, and %d models are kept", n)
 		}
 	})
 }
@@ -177,7 +176,7 @@ func TestAnotherChatFormatIsRefused(t *testing.T) {
 }
 
 func TestARequestThatIsNoneIsRefused(t *testing.T) {
-	chat := NewChat(New(Options{URL: "http://tinker", Transport: &road{service: newService()}}), nil)
+	chat := NewChat(New(Options{URL: "http://tinker", Transport: &road{Service: simtinker.New()}}), nil)
 	q, err := http.NewRequest(http.MethodPost, "http://tinker/v1/chat/completions", strings.NewReader("{"))
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ var ErrLost = errors.New("what became of the model is not known")
 
 const (
 	maxReply = 256 << 20 // log-probabilities and losses as JSON, some 20 bytes a number
-	starting = time.Minute
+	starting = 2 * time.Minute
 	waiting  = 6 * time.Minute // the service lets go of a future's request after 5
 	pause    = time.Second     // before a request that was not served is sent again
 )

@@ -12,10 +12,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/longhaul-rl/longhaul/infra/simtinker"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-var base = Base{Model: "base", Rank: 8, Seed: 1}
+var base = Base{Model: simtinker.Base, Rank: 8, Seed: 1}
 
 // taught is an update of two steps on a weight of 1: its advantages add up to 3 and 4, its rates are .1, its beta1 .9.
 func taught(from string) Update {
@@ -49,12 +50,12 @@ func initial(t *testing.T, r *road) Saved {
 }
 
 // done makes the update on the road and says what its weights are.
-func done(t *testing.T, r *road, faults ...fault) (save, error) {
+func done(t *testing.T, r *road, faults ...fault) (simtinker.State, error) {
 	t.Helper()
 	from := initial(t, r)
 	r.faults, r.calls = faults, nil
 	saved, err := New(Options{URL: "http://tinker", Transport: r}).Do(t.Context(), taught(from.Weights))
-	return r.weights(saved.Weights), err
+	return r.Saved(saved.Weights), err
 }
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
@@ -63,8 +64,8 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 func TestAnUpdateIsAppliedOnceWhateverIsLost(t *testing.T) {
 	var calls []string
 	synctest.Test(t, func(t *testing.T) {
-		r := &road{service: newService()}
-		if got, err := done(t, r); err != nil || !near(got.weight, weight) || !near(got.momentum, momentum) {
+		r := &road{Service: simtinker.New()}
+		if got, err := done(t, r); err != nil || !near(got.Weight, weight) || !near(got.Momentum, momentum) {
 			t.Fatalf("undisturbed: %+v, %v", got, err)
 		}
 		if calls = r.calls; len(calls) < 15 {
@@ -79,11 +80,11 @@ func TestAnUpdateIsAppliedOnceWhateverIsLost(t *testing.T) {
 					continue // what a go-between makes of one request, a client cannot know
 				}
 				synctest.Test(t, func(t *testing.T) {
-					r := &road{service: newService()}
+					r := &road{Service: simtinker.New()}
 					faults := make([]fault, at+1)
 					faults[at] = f
 					got, err := done(t, r, faults...)
-					if err != nil || !near(got.weight, weight) || !near(got.momentum, momentum) {
+					if err != nil || !near(got.Weight, weight) || !near(got.Momentum, momentum) {
 						t.Errorf("request %d, %s: %+v, %v\nrequests %v", at, call, got, err, r.calls)
 					}
 				})
@@ -97,10 +98,10 @@ func TestAnUpdateIsAppliedOnceAmongManyFaults(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		kinds := rapid.SampledFrom([]fault{none, none, none, none, none, none, drop, unsent, busy, broken, killed, after})
 		faults := rapid.SliceOfN(kinds, 0, 40).Draw(rt, "faults")
-		var got save
+		var got simtinker.State
 		var err error
-		synctest.Test(t, func(t *testing.T) { got, err = done(t, &road{service: newService()}, faults...) })
-		if err == nil && (!near(got.weight, weight) || !near(got.momentum, momentum)) {
+		synctest.Test(t, func(t *testing.T) { got, err = done(t, &road{Service: simtinker.New()}, faults...) })
+		if err == nil && (!near(got.Weight, weight) || !near(got.Momentum, momentum)) {
 			rt.Fatalf("%+v", got)
 		}
 		if err != nil && rl.KindOf(err) != rl.Unavailable {
@@ -112,11 +113,11 @@ func TestAnUpdateIsAppliedOnceAmongManyFaults(t *testing.T) {
 // SkyRL keeps the gradients of a model that is unloaded for whichever model gets its slot.
 func TestGradientsOfAModelThatWasGivenUpAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &road{service: newService()}
+		r := &road{Service: simtinker.New()}
 		from := initial(t, r)
-		r.slots[0] = 1000
+		r.Leave(1000)
 		saved, err := New(Options{URL: "http://tinker", Transport: r}).Do(t.Context(), taught(from.Weights))
-		if got := r.weights(saved.Weights); err != nil || !near(got.weight, weight) || !near(got.momentum, momentum) {
+		if got := r.Saved(saved.Weights); err != nil || !near(got.Weight, weight) || !near(got.Momentum, momentum) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
@@ -124,7 +125,7 @@ func TestGradientsOfAModelThatWasGivenUpAreForgotten(t *testing.T) {
 
 func TestASessionBeatsWhileItsUpdateIsThoughtAbout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &road{service: newService()}
+		r := &road{Service: simtinker.New()}
 		u := taught(initial(t, r).Weights)
 		train := u.Train
 		u.Train = func(ctx context.Context, m *Model) error {
@@ -134,7 +135,7 @@ func TestASessionBeatsWhileItsUpdateIsThoughtAbout(t *testing.T) {
 		tries := 1
 		u.Again = func(try int, err error) { tries = try }
 		saved, err := New(Options{URL: "http://tinker", Transport: r}).Do(t.Context(), u)
-		if got := r.weights(saved.Weights); err != nil || tries != 1 || !near(got.weight, weight) {
+		if got := r.Saved(saved.Weights); err != nil || tries != 1 || !near(got.Weight, weight) {
 			t.Errorf("%+v, %d tries, %v", got, tries, err)
 		}
 	})
@@ -143,21 +144,19 @@ func TestASessionBeatsWhileItsUpdateIsThoughtAbout(t *testing.T) {
 // A save that was pending when the engine died is never ended, and its name is taken for good.
 func TestAPoisonedNameIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &road{service: newService()}
+		r := &road{Service: simtinker.New()}
 		from := initial(t, r)
 		u := taught(from.Weights)
 		train := u.Train
 		u.Train = func(ctx context.Context, m *Model) error {
-			r.service.mu.Lock()
-			r.saves[m.id+"/weights/run-00000001-a1-t1"] = &save{}
-			r.service.mu.Unlock()
+			r.Poison(m.id, "run-00000001-a1-t1")
 			return train(ctx, m)
 		}
 		saved, err := New(Options{URL: "http://tinker", Transport: r}).Do(t.Context(), u)
 		if err != nil || !strings.HasSuffix(saved.Weights, "/weights/run-00000001-a1-t1-2") {
 			t.Fatalf("%+v, %v", saved, err)
 		}
-		if got := r.weights(saved.Weights); !near(got.weight, weight) {
+		if got := r.Saved(saved.Weights); !near(got.Weight, weight) {
 			t.Errorf("%+v", got)
 		}
 		poisoned := strings.TrimSuffix(saved.Weights, "-2")
@@ -170,7 +169,7 @@ func TestAPoisonedNameIsLeft(t *testing.T) {
 
 func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &road{service: newService()}
+		r := &road{Service: simtinker.New()}
 		from := initial(t, r)
 		for name, c := range map[string]struct {
 			change func(*Update)
@@ -201,7 +200,7 @@ func TestTheKeyIsNeverRepeated(t *testing.T) {
 }
 
 func TestModels(t *testing.T) {
-	got, err := New(Options{URL: "http://tinker/", Transport: &road{service: newService()}}).Models(t.Context())
+	got, err := New(Options{URL: "http://tinker/", Transport: &road{Service: simtinker.New()}}).Models(t.Context())
 	if err != nil || fmt.Sprint(got) != "[base]" {
 		t.Error(got, err)
 	}
