@@ -45,7 +45,7 @@ var rooms = []struct {
 	{"infra/simjudge", []string{"envs", "rl"}, "it knows of a judge's prompt what any judge does, its text, and of a task what its environment says"},
 	{"infra/simtinker", []string{"safetensors"}, "it knows of a Tinker service its protocol, and only tests use it"},
 	{"infra/launch", []string{"rl"}, "it starts processes by name; what they compute is between them and the store"},
-	{"activities", []string{"advantage", "config", "endpoint", "envs", "infra/launch", "inprocess", "policy", "reward", "rl", "rollout", "safetensors", "store", "tinker", "tiny", "tiny/nn", "tokenizer"},
+	{"activities", []string{"advantage", "config", "endpoint", "envs", "infra/launch", "inprocess", "policy", "reward", "rl", "rollout", "safetensors", "store", "tinker", "tiny", "tiny/nn"},
 		"an activity brings the stages' own packages together; which one runs when is the workflows' decision"},
 	{"workflows", []string{"activities", "rl"}, "a workflow decides by references and counters alone: whatever it imports, it may not call, since replay must repeat it"},
 	{"workers", []string{"activities", "config", "rl", "store", "workflows"}, "a worker registers what is below; it takes its servers as addresses, embedded or not"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -75,8 +76,18 @@ func trained(ctx context.Context, dir, longhaul string, r *road) (weights, error
 		return nil, fmt.Errorf("train: %w\n%s", err, out)
 	}
 	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, `"event":"update"`) {
-			fmt.Print("  ", line)
+		var u struct {
+			Event   string             `json:"event"`
+			Update  int                `json:"update"`
+			Turns   int                `json:"turns"`
+			Metrics map[string]float64 `json:"metrics"`
+		}
+		if err := json.Unmarshal([]byte(line), &u); err != nil {
+			return nil, err
+		}
+		if m := u.Metrics; u.Event == "update" {
+			fmt.Printf("    update %d: %d turns, %.0f tokens trained in %.0f steps, loss %.6f, kl %.2g, mismatch_kl %.2g, grad_norm %.4f\n",
+				u.Update, u.Turns, m["tokens"], m["minibatches"], m["loss"], m["kl"], m["mismatch_kl"], m["grad_norm"])
 		}
 	}
 	for _, args := range [][]string{{"ledger", "tinkered"}, {"verify", "tinkered"}} {
@@ -84,7 +95,7 @@ func trained(ctx context.Context, dir, longhaul string, r *road) (weights, error
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w\n%s", args[0], err, out)
 		}
-		fmt.Print("  ", strings.ReplaceAll(strings.TrimSpace(string(out)), "\n", "\n  "), "\n")
+		fmt.Print("    ", strings.ReplaceAll(strings.TrimSpace(string(out)), "\n", "\n    "), "\n")
 	}
 	if _, err := do("export", "tinkered", "--out", at(dir, "adapter"), "--adapter"); err != nil {
 		return nil, fmt.Errorf("export: %w", err)
