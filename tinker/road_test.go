@@ -97,6 +97,6 @@ type refuser struct{ key string }
 func (r *refuser) RoundTrip(q *http.Request) (*http.Response, error) {
 	r.key = q.Header.Get("X-API-Key")
 	return inprocess.Transport{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, `{"detail": "no such key: `+r.key+`"}`, 401)
+		http.Error(w, `{"detail": "no such key: `+r.key+`"}`, http.StatusUnauthorized)
 	})}.RoundTrip(q)
 }
