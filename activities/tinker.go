@@ -2,9 +2,11 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 
@@ -70,12 +72,26 @@ func (a *Activities) keepTinker(ctx context.Context, st *store.Store, client *ti
 	result.Files, result.Tokenizer = []rl.File{f, tokenizer}, tokenizer.SHA256
 	result.Formats = map[string]string{f.Name: tinker.CheckpointFormat, tokenizer.Name: "json/tokenizers"}
 	err = client.Adapter(ctx, c.Sampler, func(name string, r io.Reader) error {
-		f, err := st.PutFrom(ctx, name, r)
+		f, err := putStream(ctx, st, name, r)
 		result.Files, result.Formats[name] = append(result.Files, f), "peft"
 		return err
 	})
 	slices.SortFunc(result.Files, func(a, b rl.File) int { return strings.Compare(a.Name, b.Name) })
 	return err
+}
+
+// putStream stores what can be read once, by way of a temporary file: it need not fit in memory.
+func putStream(ctx context.Context, st *store.Store, name string, r io.Reader) (f rl.File, err error) {
+	spool, err := os.CreateTemp("", "longhaul-")
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, spool.Close(), os.Remove(spool.Name())) }()
+	size, err := io.Copy(spool, r)
+	if err != nil {
+		return f, err
+	}
+	return st.PutFrom(ctx, name, spool, size)
 }
 
 // goOn makes of u the update of a spec with a base: where its weights are, and what is sent. It gives the base's tokenizer.
