@@ -126,7 +126,14 @@ func (a *Activities) goOn(ctx context.Context, st *store.Store, cfg rl.Config, s
 	}
 	u.From = from.Weights
 	u.Train = func(ctx context.Context, m *tinker.Model) error {
-		l, err := minibatches(ctx, cfg.Update, spec.Update, len(lesson.rows), func(from, to int) (nn.Stats, error) { return lesson.step(ctx, m, from, to) })
+		var failed error // as it is: minibatches takes a step that fails for one that always will
+		l, err := minibatches(ctx, cfg.Update, spec.Update, len(lesson.rows), func(from, to int) (stats nn.Stats, err error) {
+			stats, failed = lesson.step(ctx, m, from, to)
+			return stats, failed
+		})
+		if failed != nil {
+			return failed
+		}
 		l.describe(result.Metrics)
 		l.compare(result.Metrics, cfg.Loss)
 		delete(result.Metrics, "entropy") // the service gives the log-probabilities of the targets alone

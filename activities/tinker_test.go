@@ -90,14 +90,15 @@ type tinkeredBench struct {
 	service *simtinker.Service
 	mu      sync.Mutex
 	lost    map[string]int // of a call, which one
+	refused string         // a call
 }
 
 func (b *tinkeredBench) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	b.lost[path.Base(r.URL.Path)]--
-	lose := b.lost[path.Base(r.URL.Path)] == 0
+	lose, refused := b.lost[path.Base(r.URL.Path)] == 0, b.refused == path.Base(r.URL.Path)
 	b.mu.Unlock()
-	if r.Header.Get("X-API-Key") != "key-of-the-service" {
+	if refused || r.Header.Get("X-API-Key") != "key-of-the-service" {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
@@ -134,14 +135,7 @@ func (b *tinkeredBench) update(t *testing.T, in UpdatePolicyIn) (manifest rl.Ref
 	if in.Base != nil {
 		in.Stage.Update = 1
 	}
-	var suite testsuite.WorkflowTestSuite
-	environment := suite.NewTestActivityEnvironment()
-	environment.RegisterActivity(b.UpdatePolicy)
-	value, err := environment.ExecuteActivity(b.UpdatePolicy, in)
-	var out UpdatePolicyOut
-	if err == nil {
-		err = value.Get(&out)
-	}
+	out, err := b.stage(in)
 	if err == nil {
 		manifest, err = b.checkpoint(t.Context(), CheckpointIn{Stage: in.Stage, Result: out.Result, Base: in.Base})
 	}
@@ -155,6 +149,18 @@ func (b *tinkeredBench) update(t *testing.T, in UpdatePolicyIn) (manifest rl.Ref
 		t.Fatal(err)
 	}
 	return manifest, ckpt, of
+}
+
+// stage is UpdatePolicy as a worker runs it.
+func (b *tinkeredBench) stage(in UpdatePolicyIn) (out UpdatePolicyOut, err error) {
+	var suite testsuite.WorkflowTestSuite
+	environment := suite.NewTestActivityEnvironment()
+	environment.RegisterActivity(b.UpdatePolicy)
+	value, err := environment.ExecuteActivity(b.UpdatePolicy, in)
+	if err == nil {
+		err = value.Get(&out)
+	}
+	return out, err
 }
 
 // From nothing to a version that acts, with answers lost on the way. The service's policy is one weight, 1 at first, which
@@ -175,7 +181,13 @@ func TestAPolicyIsTrainedAndServedByATinkerService(t *testing.T) {
 	}
 	b.lost = map[string]int{"create_model": 1}
 	base, _, _ := b.update(t, UpdatePolicyIn{})
-	b.lost = map[string]int{"optim_step": 2, "save_weights": 1}
+
+	b.refused = "forward_backward"
+	_, err = b.stage(UpdatePolicyIn{Stage: b.in.Stage, Base: &base, Batch: &ref, TrainedTokens: batch.TrainedTokens(), Scale: 1})
+	if KindOf(err) != rl.Refused {
+		t.Errorf("what the service refuses is %q: %v", KindOf(err), err)
+	}
+	b.refused, b.lost = "", map[string]int{"optim_step": 2, "save_weights": 1}
 	_, ckpt, of := b.update(t, UpdatePolicyIn{Base: &base, Batch: &ref, TrainedTokens: batch.TrainedTokens()})
 
 	if got, want := b.service.Saved(of.Weights).Weight, 1+.5*mean; math.Abs(got-want) > 1e-6 {
