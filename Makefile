@@ -68,9 +68,14 @@ test-tinker: build ## updates and a run in a real Tinker service, SkyRL on the C
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	@scripts/fuzz.sh $(FUZZTIME)
 
-PIN := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header requirements.in -o requirements.txt
+PYTHON_PINNED := 3.11
+PIN = uv pip compile --quiet --universal --python-version $(PYTHON_PINNED) --generate-hashes --no-annotate --no-header requirements.in -o requirements.txt
 .PHONY: requirements
-requirements: ## pins what the trainer, the tests and scripts/real_judge.sh need of Python (needs uv)
+requirements: requirements-tinker ## pins what the trainer, the tests and the scripts need of Python (needs uv)
 	@for d in trainer .ci; do (cd $$d && $(PIN)) || exit 1; done
 	@cd scripts/real_judge && $(PIN) --no-deps
-	@cd scripts/tinker && $(PIN) --python-version 3.12 --override overrides.txt
+
+.PHONY: requirements-tinker
+requirements-tinker: PYTHON_PINNED = 3.12
+requirements-tinker:
+	@cd scripts/tinker && $(PIN) --override overrides.txt

@@ -93,9 +93,9 @@ func TestSamplingGoesOnWhereTheEngineWasStartedAgain(t *testing.T) {
 			t.Errorf("after a lost answer: %+v", a)
 		}
 		time.Sleep(idle - time.Minute) // its session beats
-		before := len(r.calls)
-		if act(t, c, "run@000001"); len(r.calls)-before != 2 {
-			t.Errorf("a version that is loaded takes %v", r.calls[before:])
+		before := len(r.asked())
+		if act(t, c, "run@000001"); len(r.asked())-before != 2 {
+			t.Errorf("a version that is loaded takes %v", r.asked()[before:])
 		}
 		time.Sleep(2 * idle)
 		if n := r.Loaded(); n != 0 {

@@ -3,6 +3,7 @@ package tinker
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,6 +42,13 @@ func (r *road) next(what string) (f fault) {
 		f, r.faults = r.faults[0], r.faults[1:]
 	}
 	return f
+}
+
+// asked are the requests so far.
+func (r *road) asked() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.calls)
 }
 
 var errCut = errors.New("connection reset by peer")

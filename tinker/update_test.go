@@ -68,7 +68,7 @@ func TestAnUpdateIsAppliedOnceWhateverIsLost(t *testing.T) {
 		if got, err := done(t, r); err != nil || !near(got.Weight, weight) || !near(got.Momentum, momentum) {
 			t.Fatalf("undisturbed: %+v, %v", got, err)
 		}
-		if calls = r.calls; len(calls) < 15 {
+		if calls = r.asked(); len(calls) < 15 {
 			t.Fatalf("an update is %d requests: %v", len(calls), calls)
 		}
 	})
@@ -85,7 +85,7 @@ func TestAnUpdateIsAppliedOnceWhateverIsLost(t *testing.T) {
 					faults[at] = f
 					got, err := done(t, r, faults...)
 					if err != nil || !near(got.Weight, weight) || !near(got.Momentum, momentum) {
-						t.Errorf("request %d, %s: %+v, %v\nrequests %v", at, call, got, err, r.calls)
+						t.Errorf("request %d, %s: %+v, %v\nrequests %v", at, call, got, err, r.asked())
 					}
 				})
 			}
