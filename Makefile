@@ -61,7 +61,7 @@ results: build ## trains the demo on ten fresh seeds (SEEDS=101-110), and every 
 	@$(GO) run ./scripts/curves -set estimators
 
 .PHONY: test-tinker
-test-tinker: build ## updates and a run in a real Tinker service, SkyRL on the CPU, which is killed and whose answers are lost (needs uv and Python 3.12; 5.7 GB the first time; about half an hour on 2 cores)
+test-tinker: build ## updates and a run in a real Tinker service, SkyRL on the CPU, which is killed and whose answers are lost (needs uv and Python 3.12; 5.7 GB the first time; about 20 minutes on 2 cores)
 	@scripts/tinker.sh
 
 .PHONY: fuzz
