@@ -32,6 +32,9 @@ func TestAgreements(t *testing.T) {
 		{"another run's policy, trained on", served + "update: {use: local}\nfrom: best(orders-1)", ""},
 		{"nothing to train from", served + "update: {use: local}", `run.yaml:3:15: policy.base: found no policy.base, expected the model to train, as the directory or the s3://bucket/prefix of its Hugging Face files (or from, to start from another run's checkpoint)`},
 		{"a base for tiny", head + "policy: {base: /models/qwen}", `run.yaml:3:16: policy.base: found policy.base, expected no such key with use: tiny (tiny runs in this process)`},
+		{"the embedded trainer as a job", head + "update: {timeout: 1h}", `run.yaml:3:19: update.timeout: found update.timeout, expected no such key with use: embedded (the embedded trainer works in this process)`},
+		{"an interpreter for nobody", head + "update: {local: {python: python3}}", `run.yaml:3:26: update.local.python: found update.local.python, expected no such key without use: local`},
+		{"a job on this machine", head + "update: {use: local, timeout: 1h, usd_hour: 2.5, local: {python: /opt/venv/bin/python}}", ""},
 		{"ratio cap inside of the clip", head + "loss: {ratio_cap: 1.1}", `run.yaml:3:19: loss.ratio_cap: found 1.1, expected 0, or at least 1 + loss.clip_high, 1.28 (below, it would undo the clip)`},
 		{"ratio cap of another loss", head + "loss: {use: sapo, ratio_cap: 3}", `run.yaml:3:30: loss.ratio_cap: found 3, expected 0 with use: sapo (only ppo has a ratio to cap where the advantage is negative)`},
 		{"length of a mean", head + "loss: {length: 100}", `run.yaml:3:16: loss.length: found 100, expected 0 with reduction: token_mean (only constant divides by a length)`},
@@ -87,6 +90,9 @@ func TestDefaultsFitWhatTheFileSays(t *testing.T) {
 		{head + "advantage: {use: cw_grpo}\nreward: {use: judge, url: 'http://a', model: m}", func(c rl.Config) bool { return c.Reward.PerTurn == "asked" }},
 		{head + "advantage: {use: gigpo}", func(c rl.Config) bool { return c.Advantage.Gamma == .95 }},
 		{head + "advantage: {use: gigpo, gamma: 1}", func(c rl.Config) bool { return c.Advantage.Gamma == 1 }},
+		{head + "update: {use: local}", func(c rl.Config) bool {
+			return c.Update.Timeout.String() == "24h0m0s" && c.Update.Local.Python == "python3"
+		}},
 		{head + "loss: {use: cispo, clip_high: 2}", func(c rl.Config) bool { return c.Loss.ClipLow == 1 && c.Loss.ClipHigh == 2 }},
 		{head + "loss: {use: gspo}", func(c rl.Config) bool {
 			return c.Loss.ClipLow == 3e-4 && c.Loss.ClipHigh == 4e-4 && c.Loss.Reduction == "sequence_mean"
