@@ -48,7 +48,7 @@ var rooms = []struct {
 	{"workers", []string{"activities", "config", "rl", "store", "workflows"}, "a worker registers what is below; it takes its servers as addresses, embedded or not"},
 	{"scripts/curves", nil, "it measures the binary from outside, as anybody could"},
 	{"cmd/longhaul/render", []string{"rl"}, "text is made of recorded values, so that it can be tested on canned ones"},
-	{"cmd/longhaul", []string{"activities", "adapter", "advantage", "cmd/longhaul/render", "config", "endpoint", "envs", "infra/dev", "infra/simjudge", "inprocess", "policy", "reward", "rl", "rollout",
+	{"cmd/longhaul", []string{"activities", "adapter", "advantage", "cmd/longhaul/render", "config", "endpoint", "envs", "infra/dev", "infra/launch", "infra/simjudge", "inprocess", "policy", "reward", "rl", "rollout",
 		"safetensors", "store", "tiny", "tiny/kern", "tiny/nn", "workers", "workflows"}, "the command is at the top: nobody imports it"},
 }
 

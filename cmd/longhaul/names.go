@@ -16,6 +16,6 @@ func registered() config.Names {
 		Advantages: advantage.Names(),
 		Losses:     activities.Losses(),
 		Policies:   []string{"tiny"},
-		Launchers:  []string{"embedded"},
+		Launchers:  activities.Trainers(),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,9 @@ func (l *local) environ(job Job) []string {
 		for _, name := range slices.Sorted(maps.Keys(more)) {
 			env = append(env, name+"="+more[name])
 		}
+	}
+	if os.Getenv("LONGHAUL_WORK_DIR") == "" { // what a job has read spares the next one reading it
+		env = append(env, "LONGHAUL_WORK_DIR="+filepath.Join(l.dir, "work"))
 	}
 	return env
 }

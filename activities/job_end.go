@@ -1,0 +1,114 @@
+package activities
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/infra/launch"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+// crashes is how many attempts a job may have that ends in ways the protocol does not know, as an interpreter without the
+// trainer does: then a person has to look.
+const crashes = 4
+
+// failure is what became of a job whose last attempt left no result, in its own words where there are any.
+func (w *jobWatch) failure(ctx context.Context, s launch.Status) error {
+	why, kind := s.Why, rl.Unavailable
+	told, err := w.progress(ctx, s.Attempt)
+	if err != nil {
+		return err
+	}
+	if told.Error != nil {
+		why += ": " + told.Error.Message
+	} else if line, err := w.lastLine(ctx, s.Attempt); err != nil {
+		return err
+	} else if line != "" {
+		why += ": " + line
+	}
+	known := s.Exit < 0 || s.Exit == launch.ExitRetry || s.Exit == launch.ExitPreempted
+	switch {
+	case s.State == launch.Done:
+		why = "it ended well and left no result"
+	case s.State == launch.Failed:
+		kind = rl.Refused
+		if told.Error != nil && (told.Error.Kind == rl.Corrupt || told.Error.Kind == rl.NotFound) {
+			kind = told.Error.Kind // something that it was to read: an older checkpoint may be whole
+		}
+	case !known && s.Attempt >= crashes:
+		kind = rl.Refused
+	}
+	e := rl.Errorf(kind, w.at(), "attempt %d was %s: %s", s.Attempt, s.State, strings.TrimPrefix(why, ": "))
+	if s.Exit >= 0 && s.Exit != launch.ExitPreempted { // what was killed did nothing wrong, and is tried again at once
+		e.RetryAfter = wait(s.Attempt)
+	}
+	return e
+}
+
+// wait is how long a job rests after an attempt that ended by itself: a second, twice as long each time, 4 minutes at most,
+// less up to half of it by chance.
+func wait(attempt int) time.Duration {
+	d := time.Second << min(attempt-1, 8)
+	return d - time.Duration(rand.Int64N(int64(d/2)))
+}
+
+// lastLine is the last line of an attempt's log that says anything.
+func (w *jobWatch) lastLine(ctx context.Context, attempt int) (string, error) {
+	text, err := w.store.Get(ctx, store.JobLogKey(w.job.Key, attempt))
+	if rl.KindOf(err) == rl.NotFound {
+		return "", nil
+	}
+	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD")), "\n")
+	return lines[len(lines)-1], err
+}
+
+// logLimit is how much of an attempt's log is kept, from its end, in bytes.
+const logLimit = 1 << 20
+
+// tail is the last n bytes of r, in constant memory.
+func tail(r io.Reader, n int) ([]byte, error) {
+	var kept []byte
+	piece := make([]byte, n)
+	for {
+		m, err := io.ReadFull(r, piece)
+		kept = bytes.Clone(append(kept, piece[:m]...)[max(0, len(kept)+m-n):])
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return kept, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// use is what the job took, by the records of its attempts.
+func (w *jobWatch) use(ctx context.Context, r rl.UpdateResult) (*rl.JobUse, error) {
+	u := &rl.JobUse{Key: w.kept.Key, Launcher: w.kept.Launcher, Name: w.kept.Name}
+	names, err := w.store.Names(ctx, store.JobPrefix(w.job.Key))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if ok, _ := path.Match("attempt-*.json", name); !ok {
+			continue
+		}
+		_, t, err := store.FindJSON[rl.JobAttempt](ctx, w.store, store.JobPrefix(w.job.Key)+name)
+		if err != nil {
+			return nil, err
+		}
+		u.Attempts++
+		u.QueuedSeconds += t.QueuedSeconds
+		u.RanSeconds += t.RanSeconds
+	}
+	if train, said := r.Seconds["train"]; said {
+		u.IdleSeconds = max(0, u.RanSeconds-train)
+	}
+	u.USD = u.RanSeconds / 3600 * w.config.USDHour
+	return u, nil
+}
