@@ -55,11 +55,44 @@ func (a *Activities) launched(ctx context.Context, in Stage, st *store.Store, cf
 	}
 	if absent(err) {
 		ref, r, err = w.result(ctx)
+	} else if err == nil {
+		err = w.over(ctx)
 	}
 	if err == nil {
 		use, err = w.use(ctx, r)
 	}
 	return ref, r, use, err
+}
+
+// over waits for the end of a job whose result is there already, so that what it took is known.
+func (w *jobWatch) over(ctx context.Context) error {
+	for {
+		s, err := w.launcher.Poll(ctx, w.job)
+		switch {
+		case err != nil:
+			return err
+		case s.Ended():
+			return w.note(ctx, s)
+		case s.State == launch.Absent:
+			return nil
+		}
+		if err := w.tell(ctx, s); err != nil {
+			return err
+		}
+		if err := rest(ctx, soonest); err != nil {
+			return err
+		}
+	}
+}
+
+// rest sleeps; the error is ctx's own.
+func rest(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // The first look at a job that was just started comes soon, and later ones less often.
@@ -106,10 +139,8 @@ func (w *jobWatch) result(ctx context.Context) (ref rl.Ref, r rl.UpdateResult, e
 				return ref, r, err
 			}
 		}
-		select {
-		case <-ctx.Done(): // the job goes on
-			return ref, r, ctx.Err()
-		case <-time.After(pause):
+		if err := rest(ctx, pause); err != nil { // the job goes on
+			return ref, r, err
 		}
 	}
 }
