@@ -31,18 +31,10 @@ updates: %d
 eval: {every: 0}
 `
 
-// aJobRun is a run on a data directory of its own whose jobs are this binary's trainer.
+// aJobRun is a run on a data directory of its own whose jobs are this binary's trainer, which PATH finds.
 func aJobRun(t *testing.T, updates int) *crashing {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	python := filepath.Join(t.TempDir(), "trainer")
-	if err := os.Symlink(self, python); err != nil {
-		t.Fatal(err)
-	}
-	return jobRunOf(t, fmt.Sprintf("use: local, usd_hour: 3600, local: {python: %q}", python), updates)
+	return jobRunOf(t, "use: local, usd_hour: 3600, local: {python: trainer}", updates)
 }
 
 func jobRunOf(t *testing.T, update string, updates int) *crashing {
