@@ -138,6 +138,9 @@ func TestJobsTrainAsTheEmbeddedTrainer(t *testing.T) {
 // victims are what is killed at random: the process that holds everything, the job, and the shell that attends to it.
 var victims = []string{"worker", "trainer", "pid"}
 
+// patienceWith is how long a victim lives at most from when it could be killed: a worker takes a while to come to its job.
+var patienceWith = map[string]time.Duration{"worker": 3 * time.Second, "trainer": 200 * time.Millisecond, "pid": 200 * time.Millisecond}
+
 // Whatever is killed at random, 20 times, each update is applied once: the run ends with the bytes of an undisturbed one.
 func TestJobsKilledAtRandom(t *testing.T) {
 	const updates = 5
@@ -156,14 +159,14 @@ func TestJobsKilledAtRandom(t *testing.T) {
 		}
 		over := make(chan error, 1)
 		go func() { over <- cmd.Wait() }()
+		who := victims[rng.IntN(len(victims))]
 		for alive := true; alive && kills < n; {
 			select {
 			case err := <-over:
 				if alive = false; err != nil {
 					t.Fatalf("the run ended by itself: %v\n%s\n%v", err, out.Bytes(), cmd.Stderr)
 				}
-			case <-time.After(time.Duration(rng.Int64N(int64(900 * time.Millisecond)))):
-				who := victims[rng.IntN(len(victims))]
+			case <-time.After(time.Duration(rng.Int64N(int64(patienceWith[who])))):
 				if who == "worker" {
 					cmd.Process.Kill()
 					<-over
@@ -173,6 +176,7 @@ func TestJobsKilledAtRandom(t *testing.T) {
 				}
 				kills++
 				hit[who]++
+				who = victims[rng.IntN(len(victims))]
 			}
 		}
 		if cmd.ProcessState == nil {
@@ -189,6 +193,11 @@ func TestJobsKilledAtRandom(t *testing.T) {
 		t.Fatalf("run %d ends with\n%+v, undisturbed with\n%+v", runs, got, want)
 	}
 	t.Logf("%d kills in %d runs: %v", n, runs, hit)
+	for _, who := range victims {
+		if hit[who] < n/10 {
+			t.Errorf("%s was killed only %d times of %d", who, hit[who], n)
+		}
+	}
 }
 
 // SIGTERM to a job is answered by exit code 143 and another attempt, which does the update.
