@@ -3,9 +3,11 @@ package activities
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,9 +16,9 @@ import (
 	"github.com/longhaul-rl/longhaul/store"
 )
 
-// crashes is how many attempts a job may have that ends in ways the protocol does not know, as an interpreter without the
-// trainer does: then a person has to look.
-const crashes = 4
+// inARow is how many attempts in a row may end by themselves and leave nothing, whatever they say of trying again: then a
+// person has to look. An outage of the store does not come to that, since no attempt is started in one.
+const inARow = 8
 
 // failure is what became of a job whose last attempt left no result, in its own words where there are any.
 func (w *jobWatch) failure(ctx context.Context, s launch.Status) error {
@@ -32,7 +34,10 @@ func (w *jobWatch) failure(ctx context.Context, s launch.Status) error {
 	} else if line != "" {
 		why += ": " + line
 	}
-	known := s.Exit < 0 || s.Exit == launch.ExitRetry || s.Exit == launch.ExitPreempted
+	gaveUp, err := w.gaveUp(ctx)
+	if err != nil {
+		return err
+	}
 	switch {
 	case s.State == launch.Done:
 		why = "it ended well and left no result"
@@ -41,21 +46,53 @@ func (w *jobWatch) failure(ctx context.Context, s launch.Status) error {
 		if told.Error != nil && (told.Error.Kind == rl.Corrupt || told.Error.Kind == rl.NotFound) {
 			kind = told.Error.Kind // something that it was to read: an older checkpoint may be whole
 		}
-	case !known && s.Attempt >= crashes:
-		kind = rl.Refused
+	case gaveUp >= inARow:
+		kind, why = rl.Refused, fmt.Sprintf("%s (and so %d times in a row)", why, gaveUp)
 	}
 	e := rl.Errorf(kind, w.at(), "attempt %d was %s: %s", s.Attempt, s.State, strings.TrimPrefix(why, ": "))
-	if s.Exit >= 0 && s.Exit != launch.ExitPreempted { // what was killed did nothing wrong, and is tried again at once
-		e.RetryAfter = wait(s.Attempt)
+	if gaveUp > 0 { // what was killed did nothing wrong, and is tried again at once
+		e.RetryAfter = wait(gaveUp)
 	}
 	return e
 }
 
-// wait is how long a job rests after an attempt that ended by itself: a second, twice as long each time, 4 minutes at most,
-// less up to half of it by chance.
-func wait(attempt int) time.Duration {
-	d := time.Second << min(attempt-1, 8)
+// wait is how long a job rests after so many attempts that ended by themselves: a second, twice as long each time, less up
+// to half of it by chance.
+func wait(attempts int) time.Duration {
+	d := time.Second << min(attempts-1, 8)
 	return d - time.Duration(rand.Int64N(int64(d/2)))
+}
+
+// gaveUp counts the newest attempts that ended by themselves, and were not killed or told to end.
+func (w *jobWatch) gaveUp(ctx context.Context) (n int, err error) {
+	all, err := w.attempts(ctx)
+	for _, t := range slices.Backward(all) {
+		if t.Exit < 0 || t.Exit == launch.ExitPreempted {
+			break
+		}
+		n++
+	}
+	return n, err
+}
+
+// attempts are the records of those that are over, in order.
+func (w *jobWatch) attempts(ctx context.Context) (all []rl.JobAttempt, err error) {
+	names, err := w.store.Names(ctx, store.JobPrefix(w.job.Key))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if ok, _ := path.Match("attempt-*.json", name); !ok {
+			continue
+		}
+		_, t, err := store.FindJSON[rl.JobAttempt](ctx, w.store, store.JobPrefix(w.job.Key)+name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b rl.JobAttempt) int { return a.Attempt - b.Attempt })
+	return all, nil
 }
 
 // lastLine is the last line of an attempt's log that says anything.
@@ -90,18 +127,11 @@ func tail(r io.Reader, n int) ([]byte, error) {
 // use is what the job took, by the records of its attempts.
 func (w *jobWatch) use(ctx context.Context, r rl.UpdateResult) (*rl.JobUse, error) {
 	u := &rl.JobUse{Key: w.kept.Key, Launcher: w.kept.Launcher, Name: w.kept.Name}
-	names, err := w.store.Names(ctx, store.JobPrefix(w.job.Key))
+	all, err := w.attempts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		if ok, _ := path.Match("attempt-*.json", name); !ok {
-			continue
-		}
-		_, t, err := store.FindJSON[rl.JobAttempt](ctx, w.store, store.JobPrefix(w.job.Key)+name)
-		if err != nil {
-			return nil, err
-		}
+	for _, t := range all {
 		u.Attempts++
 		u.QueuedSeconds += t.QueuedSeconds
 		u.RanSeconds += t.RanSeconds

@@ -46,6 +46,7 @@ func (o observer) pending(ctx context.Context, s *runStatus, of *workflowservice
 		}
 		waits := a.State == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.Attempt > 1 // else it is at work again
 		if waits && a.LastFailure != nil && a.LastFailure.GetApplicationFailureInfo().GetType() != workers.Lost && s.WaitingFor == nil {
+			s.Job = nil // what it told of its job is of the attempt before
 			s.WaitingFor = &waiting{What: a.ActivityType.GetName(), Since: o.firstScheduled(ctx, of.WorkflowExecutionInfo.Execution, a), Why: a.LastFailure.Message}
 		}
 	}

@@ -35,6 +35,17 @@ func newLocalGround(t *testing.T, script string) *localGround {
 	if err := os.WriteFile(g.python, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // what a failed test leaves running
+		entries, _ := os.ReadDir(g.dir)
+		for _, e := range entries {
+			d := localdir(filepath.Join(g.dir, e.Name()))
+			if lock, free, err := d.lock(syscall.LOCK_SH); err == nil && free {
+				lock.Close()
+			} else if pid, err := d.running(); err == nil && !free {
+				syscall.Kill(-pid, syscall.SIGKILL)
+			}
+		}
+	})
 	return g
 }
 
