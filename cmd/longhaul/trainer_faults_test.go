@@ -12,6 +12,9 @@ import (
 
 // damage does to the store, before the job looks at it, what its fault says: "NAME missing", "NAME damaged".
 func (j *trainerJob) damage(ctx context.Context) error {
+	if j.fault == "slow" {
+		j.pace = time.Minute
+	}
 	name, what, ok := strings.Cut(j.fault, " ")
 	if !ok {
 		return nil
