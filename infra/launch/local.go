@@ -68,7 +68,10 @@ func (l *local) Ensure(_ context.Context, job Job, attempt int) error {
 	if err != nil || last >= attempt {
 		return err
 	}
-	return l.start(d, job, attempt, lock)
+	if err := l.start(d, job, attempt, lock); err != nil {
+		return err
+	}
+	return l.sweep()
 }
 
 // Poll looks at the lock, and at what the last attempt left.

@@ -175,3 +175,29 @@ func TestLocalWithoutPython(t *testing.T) {
 		t.Errorf("%+v, %q, %v", s, b, err)
 	}
 }
+
+// What a job left goes a week after its last attempt began, unless it runs.
+func TestLocalSweep(t *testing.T) {
+	g := newLocalGround(t, obedient)
+	l := g.open(t)
+	old, running, next := aJob(t), aJob(t), aJob(t)
+	old.Update, running.Update = 1, 2
+	for _, job := range []Job{old, running} {
+		ensure(t, l, job, 1)
+		began(t, g, job, 1)
+	}
+	g.end(t, old, ExitDone)
+	await(t, l, old, 1, Done)
+	for _, job := range []Job{old, running} {
+		long := time.Now().Add(-kept - time.Minute)
+		if err := os.Chtimes(string(g.place(job)), long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ensure(t, l, next, 1)
+	await(t, l, next, 1, Running)
+	await(t, l, running, 1, Running)
+	if s, err := l.Poll(t.Context(), old); err != nil || s.State != Absent {
+		t.Errorf("the old job is %+v, %v", s, err)
+	}
+}

@@ -142,6 +142,33 @@ func (d localdir) times(attempt int) (began, ended time.Time) {
 	return began, ended
 }
 
+// kept is how long what an ended job left stays.
+const kept = 7 * 24 * time.Hour
+
+// sweep removes what jobs left that ended long ago: what is worth keeping of them is in the store.
+func (l *local) sweep() error {
+	all, err := filepath.Glob(filepath.Join(l.dir, "lh-*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range all {
+		d := localdir(dir)
+		if s, err := os.Stat(dir); err != nil || time.Since(s.ModTime()) < kept { // when its last attempt was begun
+			continue
+		}
+		lock, free, err := d.lock(syscall.LOCK_EX)
+		if err != nil || !free {
+			continue
+		}
+		err = os.RemoveAll(dir)
+		lock.Close()
+		if err != nil {
+			return d.failed(err)
+		}
+	}
+	return nil
+}
+
 func (d localdir) changed(attempt int, name string) (at time.Time) {
 	if s, err := os.Stat(d.file(attempt, name)); err == nil {
 		at = s.ModTime()
