@@ -22,7 +22,7 @@ const inARow = 8
 
 // failure is what became of a job whose last attempt left no result, in its own words where there are any.
 func (w *jobWatch) failure(ctx context.Context, s launch.Status) error {
-	why, kind := s.Why, rl.Unavailable
+	what, why, kind := "was lost", s.Why, rl.Unavailable
 	told, err := w.progress(ctx, s.Attempt)
 	if err != nil {
 		return err
@@ -40,16 +40,16 @@ func (w *jobWatch) failure(ctx context.Context, s launch.Status) error {
 	}
 	switch {
 	case s.State == launch.Done:
-		why = "it ended well and left no result"
+		what, why = "ended well", "it left no result"
 	case s.State == launch.Failed:
-		kind = rl.Refused
+		what, kind = "failed", rl.Refused
 		if told.Error != nil && (told.Error.Kind == rl.Corrupt || told.Error.Kind == rl.NotFound) {
 			kind = told.Error.Kind // something that it was to read: an older checkpoint may be whole
 		}
 	case gaveUp >= inARow:
 		kind, why = rl.Refused, fmt.Sprintf("%s (and so %d times in a row)", why, gaveUp)
 	}
-	e := rl.Errorf(kind, w.at(), "attempt %d was %s: %s", s.Attempt, s.State, strings.TrimPrefix(why, ": "))
+	e := rl.Errorf(kind, w.at(), "attempt %d %s: %s", s.Attempt, what, strings.TrimPrefix(why, ": "))
 	if gaveUp > 0 { // what was killed did nothing wrong, and is tried again at once
 		e.RetryAfter = wait(gaveUp)
 	}

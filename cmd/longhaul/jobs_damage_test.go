@@ -48,7 +48,7 @@ func TestJobsRefuseWhatIsNotTheirs(t *testing.T) {
 // A job that fails for good, or takes too long, pauses the run, which says why; resumed, the run has it tried again.
 func TestJobsThatPauseTheRun(t *testing.T) {
 	for fault, says := range map[string]string{
-		"older trainer": `attempt 1 was failed: exit code 42: spec: its schema "longhaul/update/1" is not one that this trainer knows`,
+		"older trainer": `attempt 1 failed: exit code 42: spec: its schema "longhaul/update/1" is not one that this trainer knows`,
 		"slow":          "longer than update.timeout, 2s, and was ended",
 	} {
 		t.Run(fault, func(t *testing.T) {
