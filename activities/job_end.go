@@ -20,6 +20,9 @@ import (
 // person has to look. An outage of the store does not come to that, since no attempt is started in one.
 const inARow = 8
 
+// atOnce is how many attempts in a row that were killed are followed by the next without a rest.
+const atOnce = 3
+
 // failure is what became of a job whose last attempt left no result, in its own words where there are any.
 func (w *jobWatch) failure(ctx context.Context, s launch.Status) error {
 	what, why, kind := "was lost", s.Why, rl.Unavailable
@@ -34,13 +37,14 @@ func (w *jobWatch) failure(ctx context.Context, s launch.Status) error {
 	} else if line != "" {
 		why += ": " + line
 	}
-	gaveUp, err := w.gaveUp(ctx)
+	gaveUp, ended, err := w.ended(ctx)
 	if err != nil {
 		return err
 	}
-	switch {
-	case s.State == launch.Done:
+	if s.State == launch.Done {
 		what, why = "ended well", "it left no result"
+	}
+	switch {
 	case s.State == launch.Failed:
 		what, kind = "failed", rl.Refused
 		if told.Error != nil && (told.Error.Kind == rl.Corrupt || told.Error.Kind == rl.NotFound) {
@@ -50,29 +54,33 @@ func (w *jobWatch) failure(ctx context.Context, s launch.Status) error {
 		kind, why = rl.Refused, fmt.Sprintf("%s (and so %d times in a row)", why, gaveUp)
 	}
 	e := rl.Errorf(kind, w.at(), "attempt %d %s: %s", s.Attempt, what, strings.TrimPrefix(why, ": "))
-	if gaveUp > 0 { // what was killed did nothing wrong, and is tried again at once
-		e.RetryAfter = wait(gaveUp)
+	if gaveUp > 0 || ended > atOnce {
+		e.RetryAfter = wait(ended)
 	}
 	return e
 }
 
-// wait is how long a job rests after so many attempts that ended by themselves: a second, twice as long each time, less up
+// wait is how long a job rests after so many attempts in a row: a second, twice as long each time, less up
 // to half of it by chance.
 func wait(attempts int) time.Duration {
 	d := time.Second << min(attempts-1, 8)
 	return d - time.Duration(rand.Int64N(int64(d/2)))
 }
 
-// gaveUp counts the newest attempts that ended by themselves, and were not killed or told to end.
-func (w *jobWatch) gaveUp(ctx context.Context) (n int, err error) {
+// ended counts the newest attempts in a row that were not told to end, and those after the last of them that was killed,
+// which gave up by themselves.
+func (w *jobWatch) ended(ctx context.Context) (gaveUp, ended int, err error) {
 	all, err := w.attempts(ctx)
 	for _, t := range slices.Backward(all) {
-		if t.Exit < 0 || t.Exit == launch.ExitPreempted {
+		if t.Exit == launch.ExitPreempted {
 			break
 		}
-		n++
+		if t.Exit >= 0 && gaveUp == ended {
+			gaveUp++
+		}
+		ended++
 	}
-	return n, err
+	return gaveUp, ended, err
 }
 
 // attempts are the records of those that are over, in order.

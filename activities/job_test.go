@@ -43,6 +43,7 @@ func TestJobFailures(t *testing.T) {
 		rest bool
 	}{
 		{"killed", []int{-1}, nil, "half a li", rl.Unavailable, "attempt 1 was lost: it was killed: half a li", false},
+		{"killed again and again", []int{-1, -1, -1, -1}, nil, "", rl.Unavailable, "attempt 4 was lost: it was killed", true},
 		{"told to end", []int{75, 143}, nil, "", rl.Unavailable, "attempt 2 was lost: exit", false},
 		{"gave up", []int{75}, &rl.JobError{Kind: rl.Unavailable, Message: "no answer"}, "x\n", rl.Unavailable, "exit: no answer", true},
 		{"no such module", []int{1}, nil, "Traceback\nModuleNotFoundError: torch\n\n", rl.Unavailable, "exit: ModuleNotFoundError: torch", true},
@@ -52,6 +53,7 @@ func TestJobFailures(t *testing.T) {
 		{"a damaged base", []int{42}, &rl.JobError{Kind: rl.Corrupt, Message: "a chunk"}, "", rl.Corrupt, "exit: a chunk", true},
 		{"a base that is gone", []int{42}, &rl.JobError{Kind: rl.NotFound, Message: "a chunk"}, "", rl.NotFound, "exit: a chunk", true},
 		{"nothing left", []int{0}, nil, "", rl.Unavailable, "attempt 1 ended well: it left no result", true},
+		{"nothing left for long", []int{0, 0, 0, 0, 0, 0, 0, 0}, nil, "", rl.Refused, "attempt 8 ended well: it left no result (and so 8 times in a row)", true},
 	} {
 		key := strings.Repeat(string(rune('a'+i)), 64)
 		w := &jobWatch{store: st, job: launch.Job{Key: key}, kept: rl.JobRecord{Name: "j"}}
