@@ -73,6 +73,8 @@ func (v viewer) job(j shownJob) {
 	}
 	if p := j.Progress; p != nil && p.Error != nil {
 		v.out.print("attempt %d said: %s\n", p.Attempt, p.Error.Message)
+	} else if p != nil && p.Attempt > len(j.Attempts) {
+		v.out.print("attempt %d is at %d of %d %s\n", p.Attempt, p.Done, p.Total, p.What)
 	}
 	for line := range strings.Lines(j.Log) {
 		v.out.print("  | %s\n", strings.TrimRight(line, "\n"))
