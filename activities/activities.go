@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/longhaul-rl/longhaul/infra/launch"
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/reward"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -31,7 +32,9 @@ type Activities struct {
 	Threads int
 	// Getenv finds API keys by the names that run.yaml gives. Nil: no key is set.
 	Getenv func(string) string
-	Log    *slog.Logger
+	// Jobs is what launchers of update jobs need of this process.
+	Jobs launch.Host
+	Log  *slog.Logger
 
 	mu       sync.Mutex
 	stores   map[string]*making[*store.Store]
@@ -43,6 +46,9 @@ type Activities struct {
 	services map[string]*making[*tinker.Client] // by address and key's name
 	journals []openJournal                      // the one used last is last
 	recent   recent
+
+	launchers map[string]*making[launch.Launcher] // by sha256 of the configuration
+	machine   chan struct{}                       // room for the one update that this machine works on
 }
 
 func (a *Activities) log() *slog.Logger {

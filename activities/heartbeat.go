@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+
+	"github.com/longhaul-rl/longhaul/rl"
 )
 
 // Progress is what a running activity tells of itself, read by `status` and the live table.
@@ -13,6 +15,8 @@ type Progress struct {
 	What  string `json:"what"`
 	Done  int    `json:"done"`
 	Total int    `json:"total"`
+	// Job is the update job that tells this, where it is one of its own.
+	Job *rl.JobStatus `json:"job,omitempty"`
 }
 
 // beats is how often a stage heartbeats at least, since that is also how it hears that its workflow was cancelled.
@@ -66,9 +70,17 @@ func repeat(ctx context.Context) {
 
 // tell tells of the progress of a stage. A later attempt says that it is one: its count starts again.
 func tell(ctx context.Context, p Progress) {
+	if !activity.IsActivity(ctx) { // the embedded trainer in a process of its own
+		return
+	}
 	if activity.GetInfo(ctx).Attempt > 1 {
 		p.What += ", begun again"
 	}
+	tellAs(ctx, p)
+}
+
+// tellAs is tell of something whose count does not start again with the stage's attempts.
+func tellAs(ctx context.Context, p Progress) {
 	if last, ok := ctx.Value(toldKey{}).(*atomic.Pointer[Progress]); ok {
 		last.Store(&p)
 	}

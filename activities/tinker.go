@@ -32,6 +32,17 @@ func (a *Activities) service(ctx context.Context, cfg rl.Config) (*tinker.Client
 	})
 }
 
+// conversed has a service do the work of a spec, unless it takes its policy from another checkpoint. It is brought to its end
+// although the stage was cancelled meanwhile, as with the embedded trainer.
+func (a *Activities) conversed(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec, job string) (rl.UpdateResult, error) {
+	if spec.Update == 0 && spec.Base != nil {
+		return adopt(ctx, st, *spec.Base)
+	}
+	ctx, cancel := finishing(ctx)
+	defer cancel()
+	return a.trainTinker(ctx, st, cfg, spec, job)
+}
+
 // trainTinker does the work of a spec in a Tinker service. Its result names where the service keeps the weights.
 func (a *Activities) trainTinker(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec, job string) (rl.UpdateResult, error) {
 	result := rl.UpdateResult{Schema: rl.UpdateResultSchema, Metrics: map[string]float64{}}
@@ -41,7 +52,7 @@ func (a *Activities) trainTinker(ctx context.Context, st *store.Store, cfg rl.Co
 	}
 	u := tinker.Update{
 		Base: tinker.Base{Model: cfg.Policy.Model, Rank: cfg.Update.LoRARank, Seed: rl.Seed(cfg.Sampling.Seed, "adapter")},
-		Name: fmt.Sprintf("%s-a%d", launch.Job{Run: spec.Run, Update: spec.Update, Key: job}.Name(), activity.GetInfo(ctx).Attempt),
+		Name: fmt.Sprintf("%s-a%d", launch.Job{Run: spec.Run, Update: spec.Update, Spec: st.URI(store.JobSpecKey(job))}.Name(), activity.GetInfo(ctx).Attempt),
 		Again: func(try int, why error) {
 			a.log().Warn("the update is begun again from its base checkpoint", "run", spec.Run, "update", spec.Update, "try", try, "why", why)
 		},

@@ -33,6 +33,9 @@ func TestAgreements(t *testing.T) {
 		{"another run's policy, trained on", served + "update: {use: local}\nfrom: best(orders-1)", ""},
 		{"nothing to train from", served + "update: {use: local}", `run.yaml:3:15: policy.base: found no policy.base, expected the model to train, as the directory or the s3://bucket/prefix of its Hugging Face files (or from, to start from another run's checkpoint)`},
 		{"a base for tiny", head + "policy: {base: /models/qwen}", `run.yaml:3:16: policy.base: found policy.base, expected no such key with use: tiny (tiny runs in this process)`},
+		{"the embedded trainer as a job", head + "update: {timeout: 1h}", `run.yaml:3:19: update.timeout: found update.timeout, expected no such key with use: embedded (the embedded trainer works in this process)`},
+		{"an interpreter for nobody", head + "update: {local: {python: python3}}", `run.yaml:3:26: update.local.python: found update.local.python, expected no such key without use: local`},
+		{"a job on this machine", head + "update: {use: local, timeout: 1h, usd_hour: 2.5, local: {python: /opt/venv/bin/python}}", ""},
 		{"trained by a service", service, ""},
 		{"a service that serves what another trains", strings.Replace(served, "use: openai,", "use: openai, base: /m,", 1) + "update: {use: tinker}", `run.yaml:4:15: update.use: found "tinker", expected policy.use: tinker with it (the service that trains the policy also serves it)`},
 		{"a service's weights trained elsewhere", strings.Replace(service, "use: tinker}", "use: local}", 1), `run.yaml:4:15: update.use: found "local", expected tinker with policy.use: tinker (no other job reaches weights that the service holds)`},
@@ -96,6 +99,9 @@ func TestDefaultsFitWhatTheFileSays(t *testing.T) {
 		{head + "advantage: {use: cw_grpo}\nreward: {use: judge, url: 'http://a', model: m}", func(c rl.Config) bool { return c.Reward.PerTurn == "asked" }},
 		{head + "advantage: {use: gigpo}", func(c rl.Config) bool { return c.Advantage.Gamma == .95 }},
 		{head + "advantage: {use: gigpo, gamma: 1}", func(c rl.Config) bool { return c.Advantage.Gamma == 1 }},
+		{head + "update: {use: local}", func(c rl.Config) bool {
+			return c.Update.Timeout.String() == "24h0m0s" && c.Update.Local.Python == "python3"
+		}},
 		{head + "policy: {use: tinker, url: 'http://h', model: m, base: /m}\nupdate: {use: tinker}", func(c rl.Config) bool {
 			u := c.Update
 			return u.LoRARank == 32 && u.Tinker.Reduces == "sequence_mean" && u.MaxGradNorm == 0 && u.WeightDecay == 0

@@ -52,9 +52,10 @@ func (f *field) comment(b *strings.Builder, cfg *rl.Config, indent string) {
 	}
 }
 
-// elsewhere is the default that the field has where something reads it: with a judge, or with a preference loss. Empty: none.
+// elsewhere is the default that the field has where something reads it: with a judge, a preference loss, or update jobs of
+// their own. Empty: none.
 func (f *field) elsewhere(cfg rl.Config) string {
-	cfg.Reward.Use, cfg.Loss.Use = "judge", "dpo"
+	cfg.Reward.Use, cfg.Loss.Use, cfg.Update.Use = "judge", "dpo", "local"
 	v := f.usual(cfg)
 	if v.IsZero() {
 		return ""

@@ -121,6 +121,9 @@ var rules = map[string]rule{
 	"update.ramp":              {max: 999_999},
 	"update.final_rate":        {max: 1},
 	"update.kl_stop":           {max: 1000},
+	"update.timeout":           {min: 1, max: 30 * 24 * 3600},
+	"update.usd_hour":          {max: 1e6},
+	"update.local.python":      {form: &oneLine},
 	"update.lora_rank":         {min: 1, max: 1024},
 	"update.tinker.reduces":    {names: fixed("sequence_mean", "sum")},
 	"updates":                  {max: 999_999}, // a version has six digits

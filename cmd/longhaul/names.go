@@ -16,6 +16,6 @@ func registered() config.Names {
 		Advantages: advantage.Names(),
 		Losses:     activities.Losses(),
 		Policies:   []string{"tiny", "tinker"},
-		Launchers:  []string{"embedded", "tinker"},
+		Launchers:  activities.Trainers(),
 	}
 }
