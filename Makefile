@@ -64,13 +64,24 @@ results: build ## trains the demo on ten fresh seeds (SEEDS=101-110), and every 
 	@$(GO) run ./scripts/curves -set judge
 	@$(GO) run ./scripts/curves -set estimators
 
+.PHONY: test-tinker
+test-tinker: build ## updates and a run in a real Tinker service, SkyRL on the CPU, which is killed and whose answers are lost (needs uv and Python 3.12; 5.7 GB the first time; about 20 minutes on 2 cores)
+	@scripts/tinker.sh
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	@scripts/fuzz.sh $(FUZZTIME)
 
-PIN := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header requirements.in -o requirements.txt
+PYTHON_PINNED := 3.11
+PIN = uv pip compile --quiet --universal --python-version $(PYTHON_PINNED) --generate-hashes --no-annotate --no-header requirements.in -o requirements.txt
 .PHONY: requirements
-requirements: ## pins what the trainer, the tests and scripts/real_judge.sh need of Python (needs uv)
+requirements: requirements-tinker requirements-vllm ## pins what the trainer, the tests and the scripts need of Python (needs uv)
 	@for d in trainer .ci; do (cd $$d && $(PIN)) || exit 1; done
 	@cd scripts/real_judge && $(PIN) --no-deps
-	@cd scripts/vllm && $(PIN) --python-version 3.12 --override override.txt
+
+.PHONY: requirements-tinker requirements-vllm
+requirements-tinker requirements-vllm: PYTHON_PINNED = 3.12
+requirements-tinker:
+	@cd scripts/tinker && $(PIN) --override overrides.txt
+requirements-vllm:
+	@cd scripts/vllm && $(PIN) --override override.txt

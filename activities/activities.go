@@ -15,10 +15,12 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/longhaul-rl/longhaul/infra/launch"
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/reward"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
+	"github.com/longhaul-rl/longhaul/tinker"
 	"github.com/longhaul-rl/longhaul/tiny"
 )
 
@@ -30,7 +32,9 @@ type Activities struct {
 	Threads int
 	// Getenv finds API keys by the names that run.yaml gives. Nil: no key is set.
 	Getenv func(string) string
-	Log    *slog.Logger
+	// Jobs is what launchers of update jobs need of this process.
+	Jobs launch.Host
+	Log  *slog.Logger
 
 	mu       sync.Mutex
 	stores   map[string]*making[*store.Store]
@@ -40,8 +44,12 @@ type Activities struct {
 	names    map[string]*making[string]         // what servers call versions, by store, base model and version
 	judges   map[string]*making[*reward.Client] // by sha256 of their configuration
 	embedded map[string]*tiny.Server            // by store
+	services map[string]*making[*tinker.Client] // by address and key's name
 	journals []openJournal                      // the one used last is last
 	recent   recent
+
+	launchers map[string]*making[launch.Launcher] // by sha256 of the configuration
+	machine   chan struct{}                       // room for the one update that this machine works on
 }
 
 func (a *Activities) log() *slog.Logger {

@@ -78,7 +78,7 @@ func (a *Activities) computeAdvantages(ctx context.Context, in ComputeAdvantages
 		return out, err
 	}
 	mine := store.EncodeBatch(batch)
-	ref, body, err := st.PutFirst(ctx, store.BatchKey(in.Run, in.Update), mine)
+	ref, body, err := st.PutBatch(ctx, store.BatchKey(in.Run, in.Update), mine)
 	if err == nil && !bytes.Equal(body, mine) {
 		batch, err = store.DecodeBatch(body)
 	}

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/rl"
 )
 
 // Progress is what a running activity tells of itself, read by `status` and the live table.
@@ -15,6 +16,8 @@ type Progress struct {
 	What  string `json:"what"`
 	Done  int    `json:"done"`
 	Total int    `json:"total"`
+	// Job is the update job that tells this, where it is one of its own.
+	Job *rl.JobStatus `json:"job,omitempty"`
 }
 
 // beats is how often a stage heartbeats at least, since that is also how it hears that its workflow was cancelled.
@@ -127,9 +130,17 @@ func repeat(ctx context.Context) {
 
 // tell tells of the progress of a stage. A later attempt says that it is one: its count starts again.
 func tell(ctx context.Context, p Progress) {
+	if !activity.IsActivity(ctx) { // the embedded trainer in a process of its own
+		return
+	}
 	if activity.GetInfo(ctx).Attempt > 1 {
 		p.What += ", begun again"
 	}
+	tellAs(ctx, p)
+}
+
+// tellAs is tell of something whose count does not start again with the stage's attempts.
+func tellAs(ctx context.Context, p Progress) {
 	if last, ok := ctx.Value(toldKey{}).(*atomic.Pointer[Progress]); ok {
 		last.Store(&p)
 	}

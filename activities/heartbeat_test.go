@@ -26,7 +26,7 @@ func TestABeatDoesNotTakeProgressAway(t *testing.T) {
 		}
 		heard = append(heard, p)
 	})
-	before := &Progress{"batches", 3, 10}
+	before := &Progress{What: "batches", Done: 3, Total: 10}
 	stage := func(ctx context.Context, how string) error {
 		ctx, stop := telling(ctx)
 		defer stop()
@@ -34,8 +34,8 @@ func TestABeatDoesNotTakeProgressAway(t *testing.T) {
 		case "silent":
 			repeat(ctx)
 		case "told":
-			tell(ctx, Progress{"batches", 2, 10})
-			if got := *last.Load(); got != (Progress{"batches", 2, 10}) {
+			tell(ctx, Progress{What: "batches", Done: 2, Total: 10})
+			if got := *last.Load(); got != (Progress{What: "batches", Done: 2, Total: 10}) {
 				t.Errorf("%v is kept to be repeated", got)
 			}
 		case "silent since":
@@ -50,7 +50,7 @@ func TestABeatDoesNotTakeProgressAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := []Progress{{}, {"batches", 2, 10}, {"batches", 3, 10}}; !slices.Equal(heard, want) {
+	if want := []Progress{{}, {What: "batches", Done: 2, Total: 10}, {What: "batches", Done: 3, Total: 10}}; !slices.Equal(heard, want) {
 		t.Errorf("the server was told %v, want %v", heard, want)
 	}
 }

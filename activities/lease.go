@@ -48,3 +48,17 @@ func (a *Activities) lend(ctx context.Context, s Stage, st *store.Store, cfg rl.
 	}
 	return back, loan.out(client, ctx)
 }
+
+// enterLent is enter for an update on a GPU that is lent.
+func (a *Activities) enterLent(ctx context.Context, s Stage, st *store.Store, cfg rl.Config) (leave func(), err error) {
+	leave, err = a.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	back, err := a.lend(ctx, s, st, cfg)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return func() { back(); leave() }, nil
+}

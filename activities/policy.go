@@ -25,6 +25,9 @@ func (a *Activities) policy(ctx context.Context, s Stage, st *store.Store, cfg r
 		if cfg.Policy.Use == "tiny" {
 			return a.tinyClient(a.embeddedPolicy(s.Store, st), cfg), nil
 		}
+		if cfg.Policy.Use == tinkered {
+			return a.tinkerPolicy(ctx, st, cfg)
+		}
 		o := policy.Options{URL: cfg.Policy.URL, Concurrency: cfg.Policy.Concurrency, Log: a.log()}
 		if o.Concurrency == 0 {
 			o.Concurrency = openaiConcurrency

@@ -45,7 +45,7 @@ func (p publisher) publish(ctx context.Context, v rl.Version) error {
 			return err
 		}
 	}
-	if err := p.client.Ready(ctx, name, p.config.Updates > 0); err != nil {
+	if err := p.client.Ready(ctx, name, p.config.Policy.Use == "openai" && p.config.Updates > 0); err != nil {
 		return err
 	}
 	p.forget(ctx, v)

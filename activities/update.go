@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/longhaul-rl/longhaul/infra/launch"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
 	"github.com/longhaul-rl/longhaul/tiny"
@@ -31,17 +32,19 @@ type UpdatePolicyOut struct {
 	Result       rl.Ref             `json:"result"`
 	LearningRate float64            `json:"learning_rate"`
 	Metrics      map[string]float64 `json:"metrics"`
+	Job          *rl.JobUse         `json:"job,omitempty"` // nil: the embedded trainer did it
 }
 
 // UpdatePolicy runs the update job: it trains from the base checkpoint named in its spec, never from "latest", and
 // records a result. The job's key is the hash of its spec: asked for twice, it answers with the recorded result.
+//
+// The embedded trainer's work is brought to its end although the stage was cancelled meanwhile. A job of its own goes on
+// by itself.
 func (a *Activities) UpdatePolicy(ctx context.Context, in UpdatePolicyIn) (UpdatePolicyOut, error) {
 	ctx, stop := telling(ctx)
 	defer stop()
-	work, cancel := finishing(ctx)
-	defer cancel()
-	out, err := a.updatePolicy(work, in)
-	return out, temporalError(work, err)
+	out, err := a.updatePolicy(ctx, in)
+	return out, temporalError(ctx, err)
 }
 
 func (a *Activities) updatePolicy(ctx context.Context, in UpdatePolicyIn) (out UpdatePolicyOut, err error) {
@@ -62,41 +65,94 @@ func (a *Activities) updatePolicy(ctx context.Context, in UpdatePolicyIn) (out U
 	body := rl.CanonicalJSON(spec)
 	sum := sha256.Sum256(body)
 	job := hex.EncodeToString(sum[:])
-	if _, err := st.PutNew(ctx, store.JobSpecKey(job), body); err != nil {
+	if err := st.PutSpec(ctx, job, body); err != nil {
 		return out, err
 	}
-	ref, result, ok, err := recorded[rl.UpdateResult](ctx, st, store.JobResultKey(job))
+	var ref rl.Ref
+	var result rl.UpdateResult
+	if cfg.Update.Use == embeddedTrainer || cfg.Update.Use == tinkered || spec.Batch == nil { // update 0 makes no step
+		ref, result, err = a.trained(ctx, st, cfg, spec, job)
+	} else {
+		ref, result, out.Job, err = a.launched(ctx, in.Stage, st, cfg, job)
+	}
 	if err != nil {
 		return out, err
-	}
-	if ok { // its files may have been damaged since: then the work is done again, which mends them
-		switch err := st.CheckFiles(ctx, result.Files); rl.KindOf(err) {
-		case rl.Corrupt, rl.NotFound:
-			ok = false
-		default:
-			if err != nil {
-				return out, err
-			}
-		}
-	}
-	if !ok {
-		back, err := a.lend(ctx, in.Stage, st, cfg)
-		if err != nil {
-			return out, err
-		}
-		defer back()
-		if result, err = a.train(ctx, st, cfg, spec); err != nil {
-			return out, err
-		}
-		result.Spec = job
-		if ref, result, err = st.PutResult(ctx, job, result); err != nil {
-			return out, err
-		}
 	}
 	if result.TokensConsumed != spec.TrainedTokens {
 		return out, rl.Errorf(rl.Corrupt, "store "+ref.Key, "the job consumed %d tokens of %d", result.TokensConsumed, spec.TrainedTokens)
 	}
-	return UpdatePolicyOut{Result: ref, LearningRate: spec.LearningRate, Metrics: result.Metrics}, nil
+	out.Result, out.LearningRate, out.Metrics = ref, spec.LearningRate, result.Metrics
+	return out, nil
+}
+
+// embeddedTrainer is the value of update.use for the trainer of this process.
+const embeddedTrainer = "embedded"
+
+// Trainers are the values of update.use.
+func Trainers() []string { return append([]string{embeddedTrainer, tinkered}, launch.Names()...) }
+
+// whole is the recorded result of a job. Errors: NotFound when there is none; Corrupt when it, or anything that it refers
+// to, is not what was stored: then the work is to be done again, which mends it; else as Store.JobResult.
+func whole(ctx context.Context, st *store.Store, job string) (rl.Ref, rl.UpdateResult, error) {
+	ref, result, err := st.JobResult(ctx, job)
+	if err != nil {
+		return ref, result, err
+	}
+	if err = st.CheckFiles(ctx, result.Files); rl.KindOf(err) == rl.NotFound {
+		err = rl.Errorf(rl.Corrupt, "store "+ref.Key, "what it refers to is gone: %w", err)
+	}
+	return ref, result, err
+}
+
+// trained does the work of a spec in this process, or has a service do it, unless it is done, and records the result.
+func (a *Activities) trained(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec, job string) (rl.Ref, rl.UpdateResult, error) {
+	ref, result, err := whole(ctx, st, job)
+	if !absent(err) {
+		return ref, result, err
+	}
+	if cfg.Update.Use == tinkered {
+		result, err = a.conversed(ctx, st, cfg, spec, job)
+	} else {
+		result, err = a.alone(ctx, st, cfg, spec)
+	}
+	if err != nil {
+		return ref, result, err
+	}
+	result.Spec = job
+	return st.PutResult(ctx, job, result)
+}
+
+// alone is Train while nothing else trains on this machine.
+func (a *Activities) alone(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec) (r rl.UpdateResult, err error) {
+	leave, err := a.enter(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer leave()
+	ctx, cancel := finishing(ctx)
+	defer cancel()
+	return a.Train(ctx, st, cfg, spec)
+}
+
+// enter waits until nothing else trains on this machine.
+func (a *Activities) enter(ctx context.Context) (leave func(), err error) {
+	a.mu.Lock()
+	if a.machine == nil {
+		a.machine = make(chan struct{}, 1)
+	}
+	machine := a.machine
+	a.mu.Unlock()
+	select {
+	case machine <- struct{}{}:
+	default:
+		tellAs(ctx, Progress{What: "updates before it on this machine", Total: 1})
+		select {
+		case machine <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return func() { <-machine }, nil
 }
 
 // learningRate of update n: rises linearly over update.ramp updates and falls, from the first, by (1 - update.final_rate)
@@ -110,8 +166,9 @@ func learningRate(cfg rl.Config, n rl.UpdateNumber) float64 {
 	return rate * (1 - (1-u.FinalRate)*float64(max(n-1, 0))/float64(max(cfg.Updates, 1)))
 }
 
-// train does the work of a spec in this process.
-func (a *Activities) train(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec) (rl.UpdateResult, error) {
+// Train does the work of a spec with the embedded trainer, and says what that leaves: the files are stored, the result is
+// the caller's to record.
+func (a *Activities) Train(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec) (rl.UpdateResult, error) {
 	var (
 		trainer *nn.Trainer
 		m       map[string]float64

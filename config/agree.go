@@ -11,8 +11,10 @@ import (
 // agreements are the rules that several keys make together; each says what is wrong unless ok.
 var agreements = []func(rl.Config) (w wrong, ok bool){
 	membersAnActivity, groupsAnUpdate, minibatches, evaluationTasks, timeouts, nothingToLearn, tinyContext, tinyWidth, tinyWeights,
-	policyServer, tinyAlone, published, warmUp, trainable, startingPoint, promoteFloor,
+	policyServer, tinyAlone, openaiAlone, published, warmUp, trainable, startingPoint, promoteFloor,
 	judgeServer, judgeSettings, judgeDefaults, judgeBands, judgeRoom, judgePrices, gateAlone, gateRange, gateOpens, addedTwice, overlong, contributions, rewardsOnce,
+	jobAlone, jobTimeout, localAlone, localPython,
+	tinkerTogether, tinkerRank, tinkerAlone, tinkerLoss, tinkerExtras, tinkerNorm, tinkerTemperature,
 	ratioCap, ratioCapAlone, length, mismatchCap, klInLoss, referenceUnused, referenceToCome, preference, preferenceAlone,
 }
 

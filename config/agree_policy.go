@@ -16,7 +16,7 @@ func fitServed(p *rl.PolicyConfig, given func(path string) bool) {
 }
 
 func policyServer(c rl.Config) (wrong, bool) {
-	if c.Policy.Use != "openai" {
+	if c.Policy.Use == "tiny" {
 		return wrong{}, true
 	}
 	if c.Policy.URL == "" {
@@ -27,11 +27,19 @@ func policyServer(c rl.Config) (wrong, bool) {
 
 func tinyAlone(c rl.Config) (wrong, bool) {
 	p := c.Policy
-	for _, d := range []struct{ key, value string }{
-		{"url", p.URL}, {"model", p.Model}, {"api_key_env", p.APIKeyEnv}, {"base", p.Base}, {"publish", p.Publish}, {"adapters", p.Adapters}, {"restart", p.Restart}, {"share_gpu", p.ShareGPU},
-	} {
+	for _, d := range []struct{ key, value string }{{"url", p.URL}, {"model", p.Model}, {"api_key_env", p.APIKeyEnv}, {"base", p.Base}} {
 		if p.Use == "tiny" && d.value != "" {
 			return disagree("policy."+d.key, "no such key with use: tiny", "tiny runs in this process", "policy."+d.key, "policy.use"), false
+		}
+	}
+	return wrong{}, true
+}
+
+func openaiAlone(c rl.Config) (wrong, bool) {
+	p := c.Policy
+	for _, d := range []struct{ key, value string }{{"publish", p.Publish}, {"adapters", p.Adapters}, {"restart", p.Restart}, {"share_gpu", p.ShareGPU}} {
+		if p.Use != "openai" && d.value != "" {
+			return disagree("policy."+d.key, "no such key with use: "+p.Use, "only servers of the OpenAI API are told of versions", "policy."+d.key, "policy.use"), false
 		}
 	}
 	return wrong{}, true

@@ -11,6 +11,7 @@ import (
 func TestAgreements(t *testing.T) {
 	const head = "name: a\nenv: {use: orders}\n"
 	const served = head + "policy: {use: openai, url: 'http://gpu:8000/v1', model: Qwen/Qwen3-4B}\n"
+	const service = head + "policy: {use: tinker, url: 'http://gpu:8000', model: Qwen/Qwen3-4B, base: /models/q}\nupdate: {use: tinker}\n"
 	for _, c := range []struct{ name, src, want string }{
 		{"members", head + "group: {size: 4, per_activity: 5}", `run.yaml:3:32: group.per_activity: found 5, expected at most group.size, 4`},
 		{"minibatches", head + "group: {size: 2, per_update: 2}\nupdate: {minibatches: 5}", `run.yaml:4:23: update.minibatches: found 5, expected at most group.size x group.per_update, 4`},
@@ -32,13 +33,24 @@ func TestAgreements(t *testing.T) {
 		{"adapters by chance", strings.Replace(served, "model:", "publish: lora, adapters: lora, model:", 1) + "updates: 0", `run.yaml:3:75: policy.adapters: found "lora", expected an absolute path`},
 		{"a restart without a command", strings.Replace(served, "model:", "publish: restart, adapters: /v, model:", 1) + "updates: 0", `run.yaml:3:59: policy.restart: found no policy.restart, expected the command that has the servers serve another model, with publish: restart`},
 		{"a command for nothing", strings.Replace(served, "model:", "restart: 'true', model:", 1) + "updates: 0", `run.yaml:3:59: policy.restart: found policy.restart, expected no such key with publish: none`},
-		{"a GPU shared by nobody", head + "policy: {share_gpu: pause}", `run.yaml:3:21: policy.share_gpu: found policy.share_gpu, expected no such key with use: tiny (tiny runs in this process)`},
+		{"a GPU shared by nobody", head + "policy: {share_gpu: pause}", `run.yaml:3:21: policy.share_gpu: found policy.share_gpu, expected no such key with use: tiny (only servers of the OpenAI API are told of versions)`},
 		{"warm-up of a server", served + "updates: 0\nwarm_up: {max: 3}", `run.yaml:5:16: warm_up.max: found 3, expected 0, unless policy.use is tiny (only the embedded policy has a warm-up)`},
 		{"embedded update of a server", served, `run.yaml:3:15: update.use: found "embedded", expected an update job that can train policy.use: openai (the embedded trainer trains tiny; with updates: 0 a run only evaluates)`},
 		{"a server trained elsewhere", strings.Replace(served, "model:", "base: /models/qwen, model:", 1) + "update: {use: local}", ""},
 		{"another run's policy, trained on", served + "update: {use: local}\nfrom: best(orders-1)", ""},
 		{"nothing to train from", served + "update: {use: local}", `run.yaml:3:15: policy.base: found no policy.base, expected the model to train, as the directory or the s3://bucket/prefix of its Hugging Face files (or from, to start from another run's checkpoint)`},
 		{"a base for tiny", head + "policy: {base: /models/qwen}", `run.yaml:3:16: policy.base: found policy.base, expected no such key with use: tiny (tiny runs in this process)`},
+		{"the embedded trainer as a job", head + "update: {timeout: 1h}", `run.yaml:3:19: update.timeout: found update.timeout, expected no such key with use: embedded (the embedded trainer works in this process)`},
+		{"an interpreter for nobody", head + "update: {local: {python: python3}}", `run.yaml:3:26: update.local.python: found update.local.python, expected no such key without use: local`},
+		{"a job on this machine", head + "update: {use: local, timeout: 1h, usd_hour: 2.5, local: {python: /opt/venv/bin/python}}", ""},
+		{"trained by a service", service, ""},
+		{"a service that serves what another trains", strings.Replace(served, "use: openai,", "use: openai, base: /m,", 1) + "update: {use: tinker}", `run.yaml:4:15: update.use: found "tinker", expected policy.use: tinker with it (the service that trains the policy also serves it)`},
+		{"a service's weights trained elsewhere", strings.Replace(service, "use: tinker}", "use: local}", 1), `run.yaml:4:15: update.use: found "local", expected tinker with policy.use: tinker (no other job reaches weights that the service holds)`},
+		{"a loss that the service has not", service + "loss: {use: gspo}", `run.yaml:5:13: loss.use: found "gspo", expected ppo or cispo with update.use: tinker (the service knows no other of the policy losses)`},
+		{"a part of a loss that the service has not", service + "loss: {kl_coef: 0.1}", `run.yaml:5:17: loss.kl_coef: found 0.1, expected 0 with update.use: tinker (the service computes the loss, and has no such part)`},
+		{"a gradient's norm in a service", strings.Replace(service, "use: tinker}", "use: tinker, max_grad_norm: 1}", 1), `run.yaml:4:38: update.max_grad_norm: found 1, expected 0 with update.use: tinker (the service's optim_step scales no gradient down)`},
+		{"another temperature in a service", service + "sampling: {temperature: 0.7}", `run.yaml:5:25: sampling.temperature: found 0.7, expected 1 with update.use: tinker (its log-probabilities are those of temperature 1)`},
+		{"a service's reduction without one", head + "update: {tinker: {reduces: sum}}", `run.yaml:3:28: update.tinker.reduces: found update.tinker.reduces, expected no such key without use: tinker`},
 		{"ratio cap inside of the clip", head + "loss: {ratio_cap: 1.1}", `run.yaml:3:19: loss.ratio_cap: found 1.1, expected 0, or at least 1 + loss.clip_high, 1.28 (below, it would undo the clip)`},
 		{"ratio cap of another loss", head + "loss: {use: sapo, ratio_cap: 3}", `run.yaml:3:30: loss.ratio_cap: found 3, expected 0 with use: sapo (only ppo has a ratio to cap where the advantage is negative)`},
 		{"length of a mean", head + "loss: {length: 100}", `run.yaml:3:16: loss.length: found 100, expected 0 with reduction: token_mean (only constant divides by a length)`},
@@ -76,6 +88,13 @@ func TestDefaultsFitWhatTheFileSays(t *testing.T) {
 		{head + "advantage: {use: cw_grpo}\nreward: {use: judge, url: 'http://a', model: m}", func(c rl.Config) bool { return c.Reward.PerTurn == "asked" }},
 		{head + "advantage: {use: gigpo}", func(c rl.Config) bool { return c.Advantage.Gamma == .95 }},
 		{head + "advantage: {use: gigpo, gamma: 1}", func(c rl.Config) bool { return c.Advantage.Gamma == 1 }},
+		{head + "update: {use: local}", func(c rl.Config) bool {
+			return c.Update.Timeout.String() == "24h0m0s" && c.Update.Local.Python == "python3"
+		}},
+		{head + "policy: {use: tinker, url: 'http://h', model: m, base: /m}\nupdate: {use: tinker}", func(c rl.Config) bool {
+			u := c.Update
+			return u.LoRARank == 32 && u.Tinker.Reduces == "sequence_mean" && u.MaxGradNorm == 0 && u.WeightDecay == 0
+		}},
 		{head + "loss: {use: cispo, clip_high: 2}", func(c rl.Config) bool { return c.Loss.ClipLow == 1 && c.Loss.ClipHigh == 2 }},
 		{head + "loss: {use: gspo}", func(c rl.Config) bool {
 			return c.Loss.ClipLow == 3e-4 && c.Loss.ClipHigh == 4e-4 && c.Loss.Reduction == "sequence_mean"

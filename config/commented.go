@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,20 +42,30 @@ func (f *field) comment(b *strings.Builder, cfg *rl.Config, indent string) {
 		annotated(b, line, f.doc)
 		return
 	}
-	annotated(b, indent+f.key+":", f.doc)
+	line := indent + f.key + ":"
+	if f.empty(*cfg) {
+		line = indent + "# " + f.key + ":"
+	}
+	annotated(b, line, f.doc)
 	for _, c := range f.fields {
 		c.comment(b, cfg, indent+"  ")
 	}
 }
 
-// elsewhere is the default that the field has where something reads it: with a judge, or with a preference loss. Empty: none.
+// elsewhere is the default that the field has where something reads it: with a judge, a preference loss, or update jobs of
+// their own. Empty: none.
 func (f *field) elsewhere(cfg rl.Config) string {
-	cfg.Reward.Use, cfg.Loss.Use = "judge", "dpo"
+	cfg.Reward.Use, cfg.Loss.Use, cfg.Update.Use = "judge", "dpo", "local"
 	v := f.usual(cfg)
 	if v.IsZero() {
 		return ""
 	}
 	return f.show(v)
+}
+
+// empty reports whether none of a section's keys is set.
+func (f *field) empty(cfg rl.Config) bool {
+	return !slices.ContainsFunc(f.collect(nil), func(leaf *field) bool { return !leaf.unset(cfg) })
 }
 
 // annotated writes a line with its description beside it, going on below where it is long.

@@ -69,6 +69,8 @@ func fit(c *rl.Config, given func(path string) bool) {
 	}
 	fitJudge(&c.Reward, given)
 	fitAdvantage(c, given)
+	fitJob(&c.Update, given)
+	fitTinker(c, given)
 	lower("update.minibatches", &c.Update.Minibatches, c.Group.Size*c.Group.PerUpdate)
 	lower("eval.tasks", &c.Eval.Tasks, c.Env.Tasks.Eval.Len())
 	lower("sampling.max_tokens", &c.Sampling.MaxTokens, c.Policy.Context-1)

@@ -22,7 +22,8 @@ func aConfig(t *rapid.T) rl.Config {
 	c := recipe(rapid.SampledFrom(names.Envs).Draw(t, "env"))
 	if rapid.Bool().Draw(t, "served") {
 		c.Policy = rl.PolicyConfig{Use: "openai", URL: "http://" + rapid.StringMatching(`[a-z]{1,9}(:[0-9]{2,4})?(/([a-z0-9~:'-]|%4[0-9a-f]){0,9}){0,2}`).Draw(t, "host"), Model: "m", Base: "/models/m"}
-		c.WarmUp.Max, c.Update.Use = 0, "local"
+		c.WarmUp.Max, c.Update.Use, c.Update.USDHour = 0, "local", 1
+		fitJob(&c.Update, func(string) bool { return false })
 		fitServed(&c.Policy, func(string) bool { return false })
 	}
 	if rapid.Bool().Draw(t, "judged") {

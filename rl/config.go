@@ -47,7 +47,7 @@ type TasksConfig struct {
 
 // PolicyConfig is who acts: the embedded policy and its shape, or a server and its model.
 type PolicyConfig struct {
-	Use         string `json:"use" doc:"tiny: the embedded policy; openai: servers of the OpenAI API"`
+	Use         string `json:"use" doc:"tiny: the embedded policy; openai: servers of the OpenAI API; tinker: a service of the Tinker API, which trains it, too"`
 	URL         string `json:"url,omitempty" doc:"base URL of the server, with /v1; of several servers of the same model, separated by commas"`
 	Model       string `json:"model,omitempty" doc:"the server's name of the base model"`
 	APIKeyEnv   string `json:"api_key_env,omitempty" doc:"environment variable that holds the key"`
@@ -202,16 +202,24 @@ func (c Config) ReferenceVersion() Version {
 
 // UpdateConfig is the update job and its optimiser.
 type UpdateConfig struct {
-	Use          string  `json:"use" doc:"embedded: the trainer in this process"`
+	Use          string  `json:"use" doc:"embedded: the trainer in this process; local: a process of its own on this machine; tinker: the service of policy.url"`
 	LearningRate float64 `json:"learning_rate" doc:"AdamW step size"`
 	Minibatches  int     `json:"minibatches" doc:"optimiser steps an update"`
-	MaxGradNorm  float64 `json:"max_grad_norm" doc:"gradients are scaled down to this norm"`
+	MaxGradNorm  float64 `json:"max_grad_norm" doc:"gradients are scaled down to this norm; 0: never"`
 	Beta1        float64 `json:"beta1" doc:"AdamW, first moment"`
 	Beta2        float64 `json:"beta2" doc:"AdamW, second moment"`
 	WeightDecay  float64 `json:"weight_decay" doc:"AdamW, decoupled"`
 	Ramp         int     `json:"ramp" doc:"updates over which the learning rate rises to its value"`
 	FinalRate    float64 `json:"final_rate" doc:"the learning rate falls by (1 - final_rate)/updates of itself an update; 1: constant"`
 	KLStop       float64 `json:"kl_stop" doc:"the rest of an update is skipped once a minibatch's KL to the behaviour policy (k3, nats a token) passes this; 0: never"`
+
+	// A job of its own.
+	Timeout Duration    `json:"timeout,omitempty" doc:"jobs: wall clock that an attempt may have its machine; then the run is paused"`
+	USDHour float64     `json:"usd_hour,omitempty" doc:"jobs: price of an hour of the machines that one has"`
+	Local   LocalConfig `json:"local,omitzero" doc:"update.use: local"`
+
+	LoRARank int          `json:"lora_rank,omitempty" doc:"rank of the adapter that is trained in place of all weights"`
+	Tinker   TinkerConfig `json:"tinker,omitzero" doc:"update.use: tinker"`
 }
 
 // EvalConfig is how often held-out tasks are played, and what makes a version the best.

@@ -37,6 +37,7 @@ type UpdateSummary struct {
 	Turns                int                `json:"turns"`
 	LearningRate         float64            `json:"learning_rate"`
 	Seconds              Seconds            `json:"seconds"`
+	Job                  *JobUse            `json:"job,omitempty"`     // nil: the embedded trainer made it
 	Signals              *Signals           `json:"signals,omitempty"` // nil: update 0, or a version of longhaul without them
 	Watch                *Watch             `json:"watch,omitempty"`
 	Events               []Event            `json:"events,omitempty"`

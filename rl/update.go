@@ -31,6 +31,9 @@ type UpdateResult struct {
 	TokensConsumed int                `json:"tokens_consumed"` // must equal the spec's TrainedTokens
 	Formats        map[string]string  `json:"formats"`
 	Tokenizer      string             `json:"tokenizer"`
+	// Of a job of its own, and no part of the checkpoint: who did it, and where its time went (read, train, write).
+	Owner   string             `json:"owner,omitempty"`
+	Seconds map[string]float64 `json:"seconds,omitempty"`
 }
 
 // UpdateResultSchema is the version of the UpdateResult JSON form.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -50,6 +51,14 @@ func EncodeBatch(b rl.Batch) []byte {
 		safetensors.F32("adv", n, flat.Advantages),
 		safetensors.F32("logp", n, flat.LogProbs),
 		safetensors.I64("cu_seqlens", []int{len(starts)}, starts),
+	})
+}
+
+// PutBatch is PutFirst of a batch in its stored form: a recorded one that cannot be read is damaged, and replaced.
+func (s *Store) PutBatch(ctx context.Context, key string, body []byte) (rl.Ref, []byte, error) {
+	return s.putFirst(ctx, key, body, func(b []byte) error {
+		_, err := DecodeBatch(b)
+		return err
 	})
 }
 

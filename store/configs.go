@@ -88,9 +88,15 @@ func decodeConfig(key string, body []byte) (cfg rl.Config, err error) {
 		Env struct {
 			Use string `json:"use"`
 		} `json:"env"`
+		Policy struct {
+			Use string `json:"use"`
+		} `json:"policy"`
 	}](key, body)
 	if err == nil {
 		cfg, err = config.Default(world.Env.Use)
+	}
+	if world.Policy.Use != cfg.Policy.Use { // the default's shape is no other policy's
+		cfg.Policy = rl.PolicyConfig{}
 	}
 	if err == nil {
 		p := &cfg.Policy

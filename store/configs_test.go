@@ -39,3 +39,16 @@ func changedConfigs(t *testing.T, s *store.Store) {
 		t.Errorf("the run's: %d minibatches (%v)", now.Update.Minibatches, err)
 	}
 }
+
+// What a policy's configuration leaves out is not made up from the embedded policy's.
+func servedConfig(t *testing.T, s *store.Store) {
+	cfg := must[rl.Config](t)(config.Default("orders"))
+	cfg.Policy = rl.PolicyConfig{Use: "openai", URL: "http://h/v1", Model: "m"}
+	ref, _, err := store.PutJSON(t.Context(), s, store.ConfigKey("a"), cfg)
+	is(t, err, "")
+	got, err := s.ConfigAt(t.Context(), ref)
+	is(t, err, "")
+	if got.Policy != cfg.Policy {
+		t.Errorf("%+v reads back as %+v", cfg.Policy, got.Policy)
+	}
+}

@@ -41,6 +41,9 @@ func (g *gc) lookAtJobs(ctx context.Context) ([]heldJob, error) {
 			})
 			return keepIfThere(&mu, &j.result, result, err)
 		}
+		mu.Lock()
+		defer mu.Unlock()
+		j.rest = append(j.rest, key)
 		return nil
 	})
 	return jobs, err

@@ -60,24 +60,27 @@ func (g *gc) keepToWhatWent(removed []string, going map[string]rl.Retired) {
 	}
 }
 
-// jobs removes what is left of the jobs of retired updates: first the results, so that a job whose removal is
-// interrupted can still be told by its specification.
+// jobs removes what is left of the jobs of retired updates, their specifications last: a job whose removal is interrupted
+// can still be told by it.
 func (g *gc) jobs(ctx context.Context, v *view) error {
-	over := func(v *view) (results, specs map[string]bool) {
-		results, specs = map[string]bool{}, map[string]bool{}
+	over := func(v *view) (records, specs map[string]bool) {
+		records, specs = map[string]bool{}, map[string]bool{}
 		for _, j := range v.jobs {
 			if j.spec == nil || !v.isRetired(j.spec.Run, j.spec.Update) {
 				continue
 			}
 			specs[JobSpecKey(j.id)] = true
 			if j.result != nil {
-				results[JobResultKey(j.id)] = true
+				records[JobResultKey(j.id)] = true
+			}
+			for _, key := range j.rest {
+				records[key] = true
 			}
 		}
-		return results, specs
+		return records, specs
 	}
-	results, specs := over(v)
-	if _, err := g.sweep(ctx, slices.Sorted(maps.Keys(results)), func(v *view) map[string]bool { r, _ := over(v); return r }, g.store.Delete); err != nil {
+	records, specs := over(v)
+	if _, err := g.sweep(ctx, slices.Sorted(maps.Keys(records)), func(v *view) map[string]bool { r, _ := over(v); return r }, g.store.Delete); err != nil {
 		return err
 	}
 	removed, err := g.sweep(ctx, slices.Sorted(maps.Keys(specs)), func(v *view) map[string]bool { _, s := over(v); return s }, g.store.Delete)

@@ -63,6 +63,11 @@ func update(t testing.TB, s *store.Store, run rl.RunID, n rl.UpdateNumber, paren
 	if _, err := s.PutNew(ctx, store.JobSpecKey(job), spec); err != nil {
 		return rl.Ref{}, err
 	}
+	for _, key := range []string{store.JobAttemptKey(job, 1), store.JobLogKey(job, 1)} {
+		if _, err := s.Put(ctx, key, []byte("{}")); err != nil {
+			return rl.Ref{}, err
+		}
+	}
 	c := checkpoint(run, n, parent, "tokens", float64(n))
 	for name, content := range map[string]string{"model.safetensors": fmt.Sprintf("%s of update %d", run, n), "tokenizer.json": "of all"} {
 		f, err := s.PutFile(ctx, name, []byte(content))
@@ -147,6 +152,9 @@ func collected(t *testing.T, s *store.Store) {
 	was := must[rl.Retired](t)(s.Retired(ctx, "a", 2))
 	if was.Manifest != refs[2] || was.Checkpoint.Update != 2 || *was.Checkpoint.Parent != refs[1] || !strings.Contains(was.Why, "newest 2") || was.Time.IsZero() {
 		t.Errorf("the record of update 2: %+v", was)
+	}
+	if left := listed(t, s, "jobs/"); len(left) != 6*4 { // of the six updates that are left: spec, result, an attempt and its log
+		t.Errorf("of jobs there are %q", left)
 	}
 	sound(t, s, "a")
 	sound(t, s, "b")

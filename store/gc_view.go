@@ -36,6 +36,7 @@ type heldJob struct {
 	id     string
 	spec   *rl.UpdateSpec // nil: missing
 	result *rl.UpdateResult
+	rest   []string // keys of its other records
 }
 
 // look reads a view. What never changes is read once and remembered. Errors: Corrupt when a manifest or a job cannot be

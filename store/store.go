@@ -60,6 +60,19 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 // String is the address, s3://bucket/prefix.
 func (s *Store) String() string { return strings.TrimSuffix("s3://"+s.bucket+"/"+s.prefix, "/") }
 
+// URI is the address of an object, s3://bucket/prefix/key.
+func (s *Store) URI(key string) string { return "s3://" + s.bucket + "/" + s.prefix + key }
+
+// Env is what another process needs to reach the same endpoint by the AWS SDK, credentials excepted.
+func (s *Store) Env() map[string]string {
+	o := s.client.Options()
+	env := map[string]string{"AWS_REGION": o.Region}
+	if o.BaseEndpoint != nil {
+		env["AWS_ENDPOINT_URL_S3"] = *o.BaseEndpoint
+	}
+	return env
+}
+
 func parse(uri string) (bucket, prefix string, err error) {
 	rest, ok := strings.CutPrefix(uri, "s3://")
 	bucket, prefix, _ = strings.Cut(rest, "/")

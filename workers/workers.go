@@ -43,12 +43,13 @@ const stopTimeout = 5 * time.Second
 const heartbeats = 5 * time.Second
 
 // sizes of a worker by queue: activities at once. Live episodes are bounded by the policy's client, not here, so
-// that groups waiting for a place cost no more than a goroutine. One update job at a time owns the processor.
+// that groups waiting for a place cost no more than a goroutine. Of the updates, those that this machine makes wait for
+// one another in their stage.
 var sizes = map[string]int{
 	workflows.ControlQueue: 32,
 	workflows.RolloutQueue: 2048,
 	workflows.JudgeQueue:   64,
-	workflows.UpdateQueue:  1,
+	workflows.UpdateQueue:  64,
 }
 
 // Start starts a worker for each queue.
@@ -132,5 +133,6 @@ func register(w worker.Worker, queue string, a *activities.Activities) {
 		w.RegisterActivity(a.JudgeGroup)
 	case workflows.UpdateQueue:
 		w.RegisterActivity(a.UpdatePolicy)
+		w.RegisterActivity(a.CancelJob)
 	}
 }

@@ -209,6 +209,11 @@ func (t *train) hold(ctx workflow.Context) (over bool, err error) {
 			return false, err
 		}
 	}
+	if t.wanted == Cancelled {
+		if err := t.withdraw(ctx); err != nil {
+			return false, err
+		}
+	}
 	t.stands = t.wanted
 	return t.wanted == Cancelled, nil
 }
@@ -229,8 +234,19 @@ func (t *train) point() string {
 	}
 }
 
-// playing is what a run does whose episodes are under way.
-const playing = "its rollouts"
+// What a run does whose episodes are under way, and one whose update job is.
+const (
+	playing  = "its rollouts"
+	training = "its update job"
+)
+
+// withdraw cancels the update job under way of a run that is cancelled: paused, it would have gone on by itself.
+func (t *train) withdraw(ctx workflow.Context) error {
+	if t.doing != training || workflow.GetVersion(ctx, "withdraw", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return nil
+	}
+	return workflow.ExecuteActivity(updating(ctx), stages.CancelJob, t.at(t.Next)).Get(ctx, nil)
+}
 
 // halted says that work ended after it was stopped: all that it did is recorded, and it is walked again, whatever is
 // wanted by now. Whether the stage under way was cancelled, failed or lost its worker on the way makes no difference: Temporal

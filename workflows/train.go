@@ -60,6 +60,10 @@ func Train(ctx workflow.Context, in TrainIn) (TrainOut, error) {
 		t.stands = Failed
 		if temporal.IsCanceledError(err) { // by Temporal's own means
 			t.stands = Cancelled
+			last, _ := workflow.NewDisconnectedContext(ctx)
+			if err := t.withdraw(last); err != nil {
+				workflow.GetLogger(ctx).Warn("the update job was not cancelled", "run", in.Run, "error", err)
+			}
 		}
 		t.mark(ctx, t.stands)
 		if t.stands == Failed { // whoever waits for a command hears of it
@@ -105,8 +109,8 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 				return TrainOut{}, err
 			}
 			continue
-		case activities.KindOf(err) == rl.Exhausted, activities.KindOf(err) == rl.Refused && failedIn(err, "JudgeGroup"):
-			// A person can raise the limit or mend the judge's settings, and all that was played is kept.
+		case activities.KindOf(err) == rl.Exhausted, activities.KindOf(err) == rl.Refused && (failedIn(err, "JudgeGroup") || failedIn(err, "UpdatePolicy")):
+			// A person can raise the limit, or mend the judge's settings or the job's place, and all that was played is kept.
 			t.want(ctx, Paused, Command{By: byItself, Why: wordsOf(err)})
 			continue
 		case err != nil:

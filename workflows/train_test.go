@@ -26,7 +26,9 @@ type world struct {
 	scored  map[int]int                 // members of each group that are scored, by round; nil: all
 	trained int                         // tokens of a batch
 	round   int
-	rounds  []string // UPDATE/ROUND+GROUPS asked for
+	rounds  []string          // UPDATE/ROUND+GROUPS asked for
+	failing rl.UpdateNumber   // whose job fails, once
+	ended   []rl.UpdateNumber // whose jobs were cancelled
 	promote []rl.UpdateNumber
 	events  []string
 }
@@ -80,8 +82,16 @@ func newWorld(t *testing.T) *world {
 			delete(w.corrupt, in.Update)
 			return activities.UpdatePolicyOut{}, temporal.NewNonRetryableApplicationError("a chunk is damaged", string(rl.Corrupt), nil)
 		}
+		if in.Update > 0 && in.Update == w.failing {
+			w.failing = 0
+			return activities.UpdatePolicyOut{}, temporal.NewNonRetryableApplicationError("update job x: attempt 1 failed: out of memory", string(rl.Refused), nil)
+		}
 		w.jobs = append(w.jobs, in)
 		return activities.UpdatePolicyOut{}, nil
+	})
+	w.env.OnActivity(stages.CancelJob, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.Stage) error {
+		w.ended = append(w.ended, in.Update)
+		return nil
 	})
 	w.env.OnActivity(stages.Checkpoint, mock.Anything, mock.Anything).Return(func(_ context.Context, in activities.CheckpointIn) (rl.Ref, error) {
 		return manifest(in.Update), nil
@@ -204,6 +214,24 @@ func TestTooFewGroups(t *testing.T) {
 	}
 	if len(*waits) != 1 || (*waits)[0] != "paused by longhaul (0 of 4 groups reached the quorum, 1 are needed, after 1 rounds of further tasks; `longhaul ledger r` says what became of the rest) in the rollouts of update 1, between turns" {
 		t.Errorf("waits %q", *waits)
+	}
+}
+
+// An update job that fails for good pauses the run, which says why. Resumed, it is asked for again; cancelled, what may be left
+// of it is ended first.
+func TestFailedJobPausesTheRun(t *testing.T) {
+	for command, ended := range map[string][]rl.UpdateNumber{Resume: nil, Cancel: {2}} {
+		w := newWorld(t)
+		w.failing = 2
+		waits := w.waits()
+		w.env.RegisterDelayedCallback(func() { w.env.UpdateWorkflowNoRejection(command, "1", t, Command{By: "tester"}) }, time.Hour)
+		w.train(t, Plan{Updates: 2})
+		if want := "paused by longhaul (update job x: attempt 1 failed: out of memory) in update 2, before its update job"; len(*waits) != 1 || (*waits)[0] != want {
+			t.Errorf("%s: waits %q, want %q", command, *waits, want)
+		}
+		if !slices.Equal(w.ended, ended) || (len(w.jobs) == 3) != (command == Resume) {
+			t.Errorf("%s: %d jobs are done, %v were cancelled, want %v", command, len(w.jobs), w.ended, ended)
+		}
 	}
 }
 

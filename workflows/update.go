@@ -21,9 +21,10 @@ func (t *train) update(ctx workflow.Context) error {
 		}
 	}
 	var updated activities.UpdatePolicyOut
-	if err := t.do(ctx, updating(ctx), "its update job", stages.UpdatePolicy, job, &updated, &s.Seconds.Update); err != nil {
+	if err := t.do(ctx, updating(ctx), training, stages.UpdatePolicy, job, &updated, &s.Seconds.Update); err != nil {
 		return err
 	}
+	s.Job = updated.Job
 	s.LearningRate, s.Loss, s.Metrics = updated.LearningRate, updated.Metrics["loss"], updated.Metrics
 	if err := t.do(ctx, noBeat(ctx), "its checkpoint", stages.Checkpoint, activities.CheckpointIn{Stage: t.at(t.Next), Result: updated.Result, Base: t.Base}, &s.Checkpoint, &s.Seconds.Checkpoint); err != nil {
 		return err

@@ -16,8 +16,11 @@ const policyPatience = 2 * time.Minute
 // checkPolicy says what acts, and tries each of its servers.
 func (a *app) checkPolicy(ctx context.Context, cfg rl.Config) (checks []check) {
 	p := cfg.Policy
-	if p.Use == "tiny" {
+	switch p.Use {
+	case "tiny":
 		return []check{{Name: "policy", State: fine, Found: fmt.Sprintf("embedded: width %d, %d layers", p.Width, p.Layers)}}
+	case "tinker":
+		return []check{a.checkTinker(ctx, cfg)}
 	}
 	key := ""
 	if p.APIKeyEnv != "" {

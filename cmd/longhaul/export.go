@@ -105,6 +105,7 @@ func (a *app) export(ctx context.Context, c *conn, name, out string, alone bool)
 // modelFiles are the files of a checkpoint that make a model, or its adapter alone. lora reports whether it has one.
 func modelFiles(c rl.Checkpoint, alone bool) (files []rl.File, lora bool, err error) {
 	_, lora = c.File(adapter.ConfigFile)
+	base := false
 	if alone && !lora {
 		return nil, lora, rl.Errorf(rl.Invalid, "version "+string(c.Version), "all of its weights were trained: it has no adapter")
 	}
@@ -114,6 +115,10 @@ func modelFiles(c rl.Checkpoint, alone bool) (files []rl.File, lora bool, err er
 			continue
 		}
 		files = append(files, f)
+		base = base || !isAdapter && path.Ext(f.Name) == ".safetensors"
+	}
+	if !base && !alone { // a Tinker service keeps it
+		return nil, lora, rl.Errorf(rl.Invalid, "version "+string(c.Version), "its base model is not in the store, so there is nothing to merge into: --adapter writes the adapter alone")
 	}
 	return files, lora, nil
 }

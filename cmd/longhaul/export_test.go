@@ -76,3 +76,14 @@ func TestExportOfAnAdapter(t *testing.T) {
 		t.Errorf("pins are left: %v %v", names, err)
 	}
 }
+
+// A Tinker service keeps the base model, and an adapter is all that there is to write.
+func TestAnAdapterWithoutItsBaseIsNotMerged(t *testing.T) {
+	c := rl.Checkpoint{Version: "r@000003", Files: []rl.File{{Name: adapter.ConfigFile}, {Name: adapter.WeightsFile}, {Name: "tinker.json"}}}
+	if _, _, err := modelFiles(c, false); rl.KindOf(err) != rl.Invalid {
+		t.Errorf("merged: %v", err)
+	}
+	if files, _, err := modelFiles(c, true); err != nil || len(files) != 2 {
+		t.Errorf("alone: %v, %v", files, err)
+	}
+}

@@ -24,6 +24,7 @@ type runStatus struct {
 	State      workflows.RunState `json:"state"`
 	Stage      string             `json:"stage,omitempty"`
 	Progress   *progress          `json:"progress,omitempty"`
+	Job        *rl.JobStatus      `json:"job,omitempty"` // the update job under way, where it is one of its own
 	Update     rl.UpdateNumber    `json:"update"`
 	Updates    int                `json:"updates"`
 	WaitingFor *waiting           `json:"waiting_for"`

@@ -44,11 +44,12 @@ func (o observer) pending(ctx context.Context, s *runStatus, of *workflowservice
 			s.Stage = a.ActivityType.GetName()
 		}
 		if p := decodeProgress(a.HeartbeatDetails); p != nil {
-			s.Progress = p
+			s.Progress, s.Job = &progress{p.What, p.Done, p.Total}, p.Job
 		}
 		told.take(a)
 		waits := a.State == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.Attempt > 1 // else it is at work again
 		if waits && a.LastFailure != nil && a.LastFailure.GetApplicationFailureInfo().GetType() != workers.Lost && s.WaitingFor == nil {
+			s.Job = nil // what it told of its job is of the attempt before
 			s.WaitingFor = &waiting{What: a.ActivityType.GetName(), Since: o.firstScheduled(ctx, of.WorkflowExecutionInfo.Execution, a), Why: a.LastFailure.Message}
 		}
 	}
@@ -74,10 +75,10 @@ func (o observer) firstScheduled(ctx context.Context, of *commonpb.WorkflowExecu
 	return a.LastAttemptCompleteTime.AsTime()
 }
 
-func decodeProgress(details *commonpb.Payloads) *progress {
+func decodeProgress(details *commonpb.Payloads) *activities.Progress {
 	var p activities.Progress
 	if details == nil || converter.GetDefaultDataConverter().FromPayloads(details, &p) != nil || p.Total == 0 {
 		return nil
 	}
-	return &progress{p.What, p.Done, p.Total}
+	return &p
 }

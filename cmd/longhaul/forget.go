@@ -69,10 +69,16 @@ func forgetJobs(ctx context.Context, st *store.Store, run rl.RunID) error {
 		if spec.Run != run {
 			continue
 		}
-		for _, key := range []string{store.JobResultKey(path.Base(path.Dir(o.Key))), o.Key} {
-			if err := st.Delete(ctx, key); err != nil {
+		for r, err := range st.List(ctx, path.Dir(o.Key)+"/") {
+			if err == nil && r.Key != o.Key {
+				err = st.Delete(ctx, r.Key)
+			}
+			if err != nil {
 				return err
 			}
+		}
+		if err := st.Delete(ctx, o.Key); err != nil {
+			return err
 		}
 	}
 	return nil

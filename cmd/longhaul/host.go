@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/longhaul-rl/longhaul/activities"
 	"github.com/longhaul-rl/longhaul/infra/dev"
+	"github.com/longhaul-rl/longhaul/infra/launch"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
 	"github.com/longhaul-rl/longhaul/workers"
@@ -101,7 +103,7 @@ func (h *host) start(ctx context.Context, a *app, queues []string) (*activities.
 	if err := workers.Prepare(ctx, h.Temporal, h.Namespace); err != nil {
 		return nil, err
 	}
-	acts := &activities.Activities{OpenStore: h.openChecked, Threads: threads, Getenv: a.getenv}
+	acts := &activities.Activities{OpenStore: h.openChecked, Threads: threads, Getenv: a.getenv, Jobs: h.jobs(a)}
 	h.work, err = workers.Start(workers.Options{Client: h.Temporal, Activities: acts, Queues: queues})
 	return acts, err
 }
@@ -113,6 +115,15 @@ func (h *host) openChecked(ctx context.Context, uri string) (*store.Store, error
 		return nil, err
 	}
 	return s, s.Check(ctx)
+}
+
+// jobs is what update jobs on this machine need: a place, and the embedded store's keys where that is the store.
+func (h *host) jobs(a *app) launch.Host {
+	where := launch.Host{Dir: filepath.Join(a.data, "jobs"), Getenv: a.getenv}
+	if h.options.Endpoint != "" {
+		where.Secret = map[string]string{"AWS_ACCESS_KEY_ID": h.options.AccessKey, "AWS_SECRET_ACCESS_KEY": h.options.SecretKey}
+	}
+	return where
 }
 
 // maxThreads is more than any machine has cores: each thread has buffers of its own.

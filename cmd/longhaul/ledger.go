@@ -43,18 +43,19 @@ type ledgerEntry struct {
 	LeftOut   map[rl.LeftOut]int `json:"left_out"`
 	Truncated int                `json:"truncated"`
 	Tokens    int                `json:"tokens"`
-	USD       float64            `json:"usd"`
+	USD       float64            `json:"usd"` // of the judge and of the update job
 	Balanced  bool               `json:"balanced"`
 	Bias      []string           `json:"bias"`
 	PutOff    map[rl.Alike]int   `json:"put_off,omitempty"` // tasks that the curriculum passed over, by how their groups were alike
 	Judge     rl.Spent           `json:"judge"`             // all 0 where no judge was asked
+	Job       *rl.JobUse         `json:"job,omitempty"`     // what the update job took, where it was one of its own and is done
 	Notes     []rl.Note          `json:"notes,omitempty"`   // how groups were judged, where that is out of the ordinary
 	Slots     []rl.Slot          `json:"slots,omitempty"`   // with --update
 }
 
 func entryOf(l rl.Ledger) ledgerEntry {
 	l.Balance() // what is stored may say otherwise
-	e := ledgerEntry{l.Run, l.Update, l.Asked, l.Trained, l.LeftOut, l.Truncated, l.Tokens, l.USD, l.Balanced, advantage.Bias(l), l.PutOff, l.Judge, l.Notes, nil}
+	e := ledgerEntry{l.Run, l.Update, l.Asked, l.Trained, l.LeftOut, l.Truncated, l.Tokens, l.USD, l.Balanced, advantage.Bias(l), l.PutOff, l.Judge, nil, l.Notes, nil}
 	if e.LeftOut == nil {
 		e.LeftOut = map[rl.LeftOut]int{}
 	}
@@ -72,9 +73,16 @@ func (a *app) ledger(ctx context.Context, c *conn, run rl.RunID, update rl.Updat
 	if err != nil {
 		return err
 	}
+	jobs, err := readUses(ctx, c.Store, ledgers)
+	if err != nil {
+		return err
+	}
 	unbalanced := 0
-	for _, l := range ledgers {
+	for i, l := range ledgers {
 		e := entryOf(l)
+		if e.Job = jobs[i]; e.Job != nil {
+			e.USD += e.Job.USD
+		}
 		if !e.Balanced {
 			unbalanced++
 		}
@@ -92,9 +100,9 @@ func (a *app) ledger(ctx context.Context, c *conn, run rl.RunID, update rl.Updat
 	case len(ledgers) == 0:
 		a.out.say("run %s has no ledger yet: its first update is not collected", run)
 	case one:
-		a.printSlots(ledgers[0])
+		a.printSlots(ledgers[0], jobs[0])
 	default:
-		a.printLedgers(ledgers)
+		a.printLedgers(ledgers, jobs)
 	}
 	if unbalanced > 0 {
 		return rl.Errorf(rl.Corrupt, "run "+string(run), "the sums of %d ledgers do not agree", unbalanced)
@@ -123,7 +131,22 @@ func readLedgers(ctx context.Context, s *store.Store, run rl.RunID, update rl.Up
 	}
 }
 
-func (a *app) printLedgers(ledgers []rl.Ledger) {
+// readUses reads what the update jobs of ledgers took; nil where the update is not done, or no job of its own did it.
+func readUses(ctx context.Context, s *store.Store, ledgers []rl.Ledger) ([]*rl.JobUse, error) {
+	uses := make([]*rl.JobUse, len(ledgers))
+	for i, l := range ledgers {
+		u, err := find[rl.UpdateSummary](ctx, s, store.SummaryKey(l.Run, l.Update))
+		if err != nil {
+			return nil, err
+		}
+		if u != nil {
+			uses[i] = u.Job
+		}
+	}
+	return uses, nil
+}
+
+func (a *app) printLedgers(ledgers []rl.Ledger, jobs []*rl.JobUse) {
 	head := []string{"UPDATE", "ASKED", "TRAINED", "LEFT OUT", "TRUNCATED", "TOKENS", "USD", "WHY"}
 	total := rl.Ledger{LeftOut: map[rl.LeftOut]int{}}
 	for _, l := range ledgers {
@@ -134,21 +157,36 @@ func (a *app) printLedgers(ledgers []rl.Ledger) {
 	if judged {
 		head = append(head[:len(head)-1], "JUDGE CALLS", "JUDGE TOKENS", "NOTES", "WHY")
 	}
+	var took rl.JobUse
+	for _, u := range jobs {
+		if u != nil {
+			took.Add(*u)
+		}
+	}
+	if took.Attempts > 0 {
+		head = append(head[:len(head)-1], "JOB ATTEMPTS", "JOB QUEUED", "JOB RAN", "WHY")
+	}
 	rows := [][]string{head}
-	row := func(name string, l rl.Ledger) []string {
+	row := func(name string, l rl.Ledger, u *rl.JobUse) []string {
+		if u == nil {
+			u = &rl.JobUse{}
+		}
 		left := 0
 		for _, n := range l.LeftOut {
 			left += n
 		}
-		cells := []string{name, fmt.Sprint(l.Asked), fmt.Sprint(l.Trained), fmt.Sprint(left), fmt.Sprint(l.Truncated), fmt.Sprint(l.Tokens), fmt.Sprintf("%.4f", l.USD)}
+		cells := []string{name, fmt.Sprint(l.Asked), fmt.Sprint(l.Trained), fmt.Sprint(left), fmt.Sprint(l.Truncated), fmt.Sprint(l.Tokens), fmt.Sprintf("%.4f", l.USD+u.USD)}
 		if judged {
 			cells = append(cells, fmt.Sprint(l.Judge.Calls), fmt.Sprint(l.Judge.PromptTokens+l.Judge.ReplyTokens), fmt.Sprint(len(l.Notes)))
 		}
+		if took.Attempts > 0 {
+			cells = append(cells, fmt.Sprint(u.Attempts), seconds(u.QueuedSeconds), seconds(u.RanSeconds))
+		}
 		return append(cells, whyOf(l))
 	}
-	for _, l := range ledgers {
+	for i, l := range ledgers {
 		l.Balance()
-		rows = append(rows, row(fmt.Sprint(l.Update), l))
+		rows = append(rows, row(fmt.Sprint(l.Update), l, jobs[i]))
 		total.Asked, total.Trained, total.Truncated = total.Asked+l.Asked, total.Trained+l.Trained, total.Truncated+l.Truncated
 		total.Tokens, total.USD, total.Slots = total.Tokens+l.Tokens, total.USD+l.USD, append(total.Slots, l.Slots...)
 		for why, n := range l.LeftOut {
@@ -156,16 +194,19 @@ func (a *app) printLedgers(ledgers []rl.Ledger) {
 		}
 	}
 	total.Balance()
-	a.out.rows(append(rows, row("all", total)))
+	a.out.rows(append(rows, row("all", total, &took)))
 	for _, w := range advantage.Bias(ledgers...) {
 		a.out.print("warning: %s\n", w)
 	}
 }
 
-func (a *app) printSlots(l rl.Ledger) {
+func (a *app) printSlots(l rl.Ledger, job *rl.JobUse) {
 	a.out.print("%s\n", ledgerLine(l))
 	if l.Judge.Calls > 0 {
 		a.out.print("judge: %s\n", spentLine(l.Judge))
+	}
+	if job != nil {
+		a.out.print("update job: %s\n", usedLine(*job))
 	}
 	for _, n := range l.Notes {
 		a.out.print("note: %s/%d/%s: %s\n", l.Run, l.Update, n.Task, n.Text)

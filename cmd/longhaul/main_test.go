@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"longhaul": faulty, "servers": servers})
+	testscript.Main(m, map[string]func(){"longhaul": faulty, "servers": servers, "trainer": trainer})
 }
 
 // faulty is the longhaul command, with the faults that LONGHAUL_FAULTS describes before its embedded store.

@@ -15,7 +15,7 @@ func registered() config.Names {
 		Rewards:    reward.Names(),
 		Advantages: advantage.Names(),
 		Losses:     activities.Losses(),
-		Policies:   []string{"tiny", "openai"},
-		Launchers:  []string{"embedded"},
+		Policies:   []string{"tiny", "openai", "tinker"},
+		Launchers:  activities.Trainers(),
 	}
 }

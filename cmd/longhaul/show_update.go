@@ -20,6 +20,7 @@ type shownUpdate struct {
 	Update  rl.UpdateNumber   `json:"update"`
 	Summary *rl.UpdateSummary `json:"summary"`
 	Ledger  *rl.Ledger        `json:"ledger"`
+	Job     *shownJob         `json:"job,omitempty"` // where the update is made by a job of its own
 	Groups  []shownGroup      `json:"groups"`
 }
 
@@ -54,6 +55,9 @@ func (v viewer) update(ctx context.Context, at address) error {
 			v.out.print("judge: %s\n", spentLine(s.Ledger.Judge))
 		}
 	}
+	if s.Job != nil {
+		v.job(*s.Job)
+	}
 	rows := [][]string{{"GROUP", "KIND", "MEAN", "SPREAD", "SCORES"}}
 	for _, g := range s.Groups {
 		row := []string{g.ID, g.Task.Kind, "-", "-", "not judged yet"}
@@ -85,6 +89,9 @@ func (v viewer) summary(u rl.UpdateSummary) {
 	}
 	rows = append(rows, []string{"seconds", fmt.Sprintf("%.2f: sample %.2f, rollout %.2f, judge %.2f, advantage %.2f, update %.2f, checkpoint %.2f, publish %.2f",
 		s.Total(), s.Sample, s.Rollout, s.Judge, s.Advantage, s.Update, s.Checkpoint, s.Publish)})
+	if u.Job != nil {
+		rows = append(rows, []string{"job", usedLine(*u.Job)})
+	}
 	for _, name := range slices.Sorted(maps.Keys(u.Metrics)) {
 		rows = append(rows, []string{name, fmt.Sprintf("%.6g", u.Metrics[name])})
 	}
@@ -162,6 +169,9 @@ func (v viewer) readUpdate(ctx context.Context, at address) (s shownUpdate, err 
 		return s, err
 	}
 	if s.Ledger, err = find[rl.Ledger](ctx, v.store, store.LedgerKey(at.run, at.update)); err != nil {
+		return s, err
+	}
+	if s.Job, err = v.readJob(ctx, at); err != nil {
 		return s, err
 	}
 	tasks, err := v.tasks(ctx, at)

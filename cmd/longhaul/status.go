@@ -53,6 +53,9 @@ func statusRows(s runStatus) (rows [][]string) {
 	} else if p != nil {
 		add("progress", "%d %s", p.Done, p.What)
 	}
+	if j := s.Job; j != nil {
+		add("job", "%s", jobLine(*j))
+	}
 	if w := s.WaitingFor; w != nil {
 		add("waiting for", "%s since %s: %s", w.What, w.Since.Format(time.RFC3339), w.Why)
 	}

@@ -176,6 +176,9 @@ func liveLine(s runStatus) string {
 	} else if p != nil {
 		line += fmt.Sprintf("  %d %s", p.Done, p.What)
 	}
+	if s.Job != nil {
+		line += "  " + jobState(*s.Job)
+	}
 	if w := s.WaitingFor; w != nil && s.State == workflows.Paused {
 		line = fmt.Sprintf("update %d/%d  waiting since %s, %s; `longhaul resume %s` lets it go on", s.Update, s.Updates, render.Duration(time.Since(w.Since)), w.Why, s.Run)
 	} else if w != nil {

@@ -8,6 +8,9 @@ package launch
 import (
 	"context"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -45,7 +48,7 @@ const (
 // Status is what a launcher knows of a job.
 type Status struct {
 	State    State
-	Attempt  int           // times that it was started, from 1; 0: Absent
+	Attempt  int           // the last that Ensure started, from 1; 0: Absent
 	Exit     int           // of the last attempt, once ended; -1: a signal, or unknown
 	Why      string        // of Failed and Lost, in the launcher's own words; may be empty
 	Identity string        // what ran it, to be looked up there: a process id and host, a pod, a job's ARN
@@ -60,10 +63,11 @@ func (s Status) Ended() bool { return s.State == Done || s.State == Failed || s.
 // *rl.Error: Unavailable when the place does not answer, Refused when it will not (credentials, quota, a bad image),
 // Invalid when the configuration cannot work.
 type Launcher interface {
-	// Ensure starts the job unless it is there: Queued, Running and Done are left as they are, Absent and Lost are started,
-	// Failed stays failed. Its name there follows from run, update and key, never from the attempt. Conflict: there is one of
-	// that name with another spec.
-	Ensure(ctx context.Context, job Job) error
+	// Ensure sees to it that the job's attempt of this number, from 1, is started: it does nothing when that or a later one
+	// was, or while one before it is not over. So of any number of callers that saw the same attempt end, one starts the
+	// next, and whether another is worth it is theirs to say. The job's name follows from what it is and never from the
+	// attempt. Conflict: there is one of that name with another spec.
+	Ensure(ctx context.Context, job Job, attempt int) error
 	// Poll says how the job fares.
 	Poll(ctx context.Context, job Job) (Status, error)
 	// Cancel stops the job and returns once it no longer runs. One that has ended, or is Absent, is left as it is.
@@ -72,6 +76,32 @@ type Launcher interface {
 	Logs(ctx context.Context, job Job) (io.ReadCloser, error)
 }
 
-// Name is the job's name where it runs: "RUN-UPDATE-HASH" in lower-case letters, digits and hyphens, at most 63 characters,
-// beginning with a letter.
-func (j Job) Name() string { return name(j.Run, j.Update, j.Key) }
+// Host is what a launcher needs of the process that it works in.
+type Host struct {
+	Dir    string              // of this machine, for what a launcher must keep there; made when it is missing
+	Getenv func(string) string // of credentials, by the names that run.yaml gives
+	Secret map[string]string   // what a job on this machine needs beside Job.Env to reach the store
+}
+
+var launchers = map[string]func(rl.UpdateConfig, Host) (Launcher, error){}
+
+// Register adds a launcher under a name, that of update.use, that is not taken. It is called while packages are
+// initialised.
+func Register(name string, open func(rl.UpdateConfig, Host) (Launcher, error)) {
+	if _, taken := launchers[name]; taken {
+		panic("launch: two launchers are called " + name)
+	}
+	launchers[name] = open
+}
+
+// Names lists the registered launchers, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(launchers)) }
+
+// Open makes the launcher that update.use names. Errors: Invalid when there is none of that name, else its own.
+func Open(u rl.UpdateConfig, h Host) (Launcher, error) {
+	open, ok := launchers[u.Use]
+	if !ok {
+		return nil, rl.Errorf(rl.Invalid, "update.use", "%q is not one of %s", u.Use, strings.Join(Names(), ", "))
+	}
+	return open(u, h)
+}

@@ -42,6 +42,10 @@ func (l Loss) checkReduction() error {
 // size is what a step's batch counts: its trained tokens, and the rows that have any.
 type size struct{ rows, tokens int }
 
+// Divisor is what the summed loss of a row with n trained tokens is divided by in a step of so many rows and tokens, for a
+// trainer elsewhere that sums up in its own way.
+func (l Loss) Divisor(rows, tokens, n int) float64 { return l.divisor(size{rows, tokens}, n) }
+
 // divisor is what the loss of a row with n trained tokens is divided by before it is added to the others'.
 func (l Loss) divisor(batch size, n int) float64 {
 	switch l.Reduction {

@@ -1,0 +1,203 @@
+//go:build unix
+
+package launch
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// obedient is a job that does as a file tells it, and leaves a mark when it begins.
+const obedient = `#!/bin/sh
+echo "$LONGHAUL_OWNER $LONGHAUL_ATTEMPT $LONGHAUL_SPEC_URI $SECRET ${AWS_PROFILE-none}" >begun
+while [ ! -e ../tell ]; do sleep 0.01; done
+echo ending
+exec sh -c "rm ../tell.taken; $(mv ../tell ../tell.taken; cat ../tell.taken)"
+`
+
+func init() {
+	grounds["local"] = func(t *testing.T) ground { return newLocalGround(t, obedient) }
+}
+
+type localGround struct{ dir, python string }
+
+func newLocalGround(t *testing.T, script string) *localGround {
+	t.Helper()
+	dir := t.TempDir()
+	g := &localGround{filepath.Join(dir, "jobs"), filepath.Join(dir, "a python")}
+	if err := os.WriteFile(g.python, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // what a failed test leaves running
+		entries, _ := os.ReadDir(g.dir)
+		for _, e := range entries {
+			d := localdir(filepath.Join(g.dir, e.Name()))
+			if lock, free, err := d.lock(syscall.LOCK_SH); err == nil && free {
+				lock.Close()
+			} else if pid, err := d.running(); err == nil && !free {
+				syscall.Kill(-pid, syscall.SIGKILL)
+			}
+		}
+	})
+	return g
+}
+
+func (g *localGround) open(t *testing.T) Launcher {
+	t.Helper()
+	l, err := Open(rl.UpdateConfig{Use: "local", Local: rl.LocalConfig{Python: g.python}}, Host{Dir: g.dir, Secret: map[string]string{"SECRET": "s3cret"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (g *localGround) place(job Job) localdir { return localdir(filepath.Join(g.dir, job.Name())) }
+
+func (g *localGround) end(t *testing.T, job Job, exit int) {
+	t.Helper()
+	d := g.place(job)
+	if exit < 0 {
+		pid, err := d.running()
+		if err == nil {
+			err = syscall.Kill(-pid, syscall.SIGKILL)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if err := os.WriteFile(filepath.Join(string(d), "tell"), fmt.Appendf(nil, "exit %d", exit), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (g *localGround) starts(t *testing.T, job Job) int {
+	t.Helper()
+	begun, err := filepath.Glob(filepath.Join(string(g.place(job)), "*", "begun"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(begun)
+}
+
+// A job is told its spec, its owner, which is the same in all attempts, and the store's secret; of the environment's own
+// way to S3 nothing.
+func TestLocalJobsEnvironment(t *testing.T) {
+	t.Setenv("AWS_PROFILE", "somebody")
+	g, job := newLocalGround(t, obedient), aJob(t)
+	l := g.open(t)
+	for n := 1; n <= 2; n++ {
+		ensure(t, l, job, n)
+		began(t, g, job, n)
+		g.end(t, job, ExitRetry)
+		await(t, l, job, n, Lost)
+		b, err := os.ReadFile(g.place(job).file(n, "begun"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		host, _ := os.Hostname()
+		if want := fmt.Sprintf("%s:%s %d s3://bucket s3cret none\n", host, g.place(job), n); string(b) != want {
+			t.Errorf("attempt %d was told %q, want %q", n, b, want)
+		}
+	}
+}
+
+// Whichever of a job's processes is killed, the job counts as running for as long as one of them lives, and is over
+// afterwards; how it ended is known where its shell lived on.
+func TestLocalJobLosesAProcess(t *testing.T) {
+	const forking = "#!/bin/sh\necho $$ >inner.new && mv inner.new inner\nsleep 0.3 && exit 42\n"
+	for _, c := range []struct {
+		kill string
+		want State
+		exit int
+	}{{"pid", Lost, -1}, {"inner", Lost, -1}, {"", Failed, ExitPermanent}} {
+		g, job := newLocalGround(t, forking), aJob(t)
+		l := g.open(t)
+		ensure(t, l, job, 1)
+		d := g.place(job)
+		for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			if _, err := d.number(1, "inner"); err == nil || time.Now().After(end) {
+				break
+			}
+		}
+		if c.kill != "" {
+			pid, err := d.number(1, c.kill)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.kill == "pid" { // the job itself goes on for a while
+			if s, err := l.Poll(t.Context(), job); err != nil || s.State != Running {
+				t.Errorf("without its shell it is %+v, %v", s, err)
+			}
+		}
+		if s := await(t, l, job, 1, c.want); s.Exit != c.exit {
+			t.Errorf("killed %q: %+v, want exit %d", c.kill, s, c.exit)
+		}
+	}
+}
+
+// SIGTERM is the job's to answer: what it leaves and how it ends are its own.
+func TestLocalCancelLetsTheJobLeaveWhatItCan(t *testing.T) {
+	const polite = "#!/bin/sh\ntrap 'echo leaving; exit 143' TERM\ntouch begun\nwhile :; do sleep 0.01; done\n"
+	g, job := newLocalGround(t, polite), aJob(t)
+	l := g.open(t)
+	ensure(t, l, job, 1)
+	began(t, g, job, 1)
+	if err := l.Cancel(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	s := await(t, l, job, 1, Lost)
+	b, err := os.ReadFile(g.place(job).file(1, "log.txt"))
+	if s.Exit != ExitPreempted || err != nil || !strings.Contains(string(b), "leaving") {
+		t.Errorf("%+v, %q, %v", s, b, err)
+	}
+}
+
+// An interpreter that is not there is a lost attempt whose log says why.
+func TestLocalWithoutPython(t *testing.T) {
+	g, job := &localGround{filepath.Join(t.TempDir(), "jobs"), "no-such-python"}, aJob(t)
+	l := g.open(t)
+	ensure(t, l, job, 1)
+	s := await(t, l, job, 1, Lost)
+	b, err := os.ReadFile(g.place(job).file(1, "log.txt"))
+	if s.Exit != 127 || err != nil || !strings.Contains(string(b), "no-such-python") {
+		t.Errorf("%+v, %q, %v", s, b, err)
+	}
+}
+
+// What a job left goes a week after its last attempt began, unless it runs.
+func TestLocalSweep(t *testing.T) {
+	g := newLocalGround(t, obedient)
+	l := g.open(t)
+	old, running, next := aJob(t), aJob(t), aJob(t)
+	old.Update, running.Update = 1, 2
+	for _, job := range []Job{old, running} {
+		ensure(t, l, job, 1)
+		began(t, g, job, 1)
+	}
+	g.end(t, old, ExitDone)
+	await(t, l, old, 1, Done)
+	for _, job := range []Job{old, running} {
+		long := time.Now().Add(-kept - time.Minute)
+		if err := os.Chtimes(string(g.place(job)), long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ensure(t, l, next, 1)
+	await(t, l, next, 1, Running)
+	await(t, l, running, 1, Running)
+	if s, err := l.Poll(t.Context(), old); err != nil || s.State != Absent {
+		t.Errorf("the old job is %+v, %v", s, err)
+	}
+}

@@ -1,0 +1,66 @@
+//go:build unix
+
+package launch
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// attend is the shell that stays with an attempt: it notes its own number, which is the process group's, and how the
+// attempt ended, each in one step. A signal to the group is the job's to answer; the shell waits for it. In the end it
+// takes along what the job may have left of itself, and itself.
+const attend = `echo $$ >pid.new && mv pid.new pid
+trap : TERM INT HUP
+"$@"
+code=$?
+echo $code >exit.new && mv exit.new exit
+kill -KILL 0`
+
+// start starts an attempt, which inherits the lock.
+func (l *local) start(d localdir, job Job, attempt int, lock *os.File) error {
+	if err := os.Mkdir(d.file(attempt, ""), 0o700); err != nil {
+		return d.failed(err)
+	}
+	log, err := os.OpenFile(d.file(attempt, "log.txt"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return d.failed(err)
+	}
+	defer log.Close()
+	cmd := exec.Command("/bin/sh", "-c", attend, "longhaul-job", l.python, "-m", "longhaul_trainer")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = d.file(attempt, ""), log, log
+	cmd.ExtraFiles = []*os.File{lock}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Env = append(l.environ(job), "LONGHAUL_OWNER="+l.owner+":"+string(d), "LONGHAUL_ATTEMPT="+strconv.Itoa(attempt))
+	if err := cmd.Start(); err != nil {
+		return rl.Errorf(rl.Refused, d.at(), "it cannot be started: %w", err)
+	}
+	go cmd.Wait() // while this process lives it leaves no zombie
+	return nil
+}
+
+// environ is this process's environment and what the job is told. Where the store is one that nothing outside may
+// redirect, the environment's own way to S3 is left out.
+func (l *local) environ(job Job) []string {
+	env := os.Environ()
+	if len(l.secret) > 0 {
+		env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "AWS_") })
+	}
+	for _, more := range []map[string]string{job.Env, l.secret} {
+		for _, name := range slices.Sorted(maps.Keys(more)) {
+			env = append(env, name+"="+more[name])
+		}
+	}
+	if os.Getenv("LONGHAUL_WORK_DIR") == "" { // what a job has read spares the next one reading it
+		env = append(env, "LONGHAUL_WORK_DIR="+filepath.Join(l.dir, "work"))
+	}
+	return env
+}

@@ -1,0 +1,291 @@
+// Package simtinker is a service of the Tinker API without a model, for tests: what SkyRL 0.3.0 was measured to do, on a
+// policy of one weight. It executes every call that reaches it, as often as it does: nothing is deduplicated, gradients add up
+// until a step, and outlive the model of their slot. Its engine can be killed, and comes back with what the database and the
+// disk had.
+//
+// service.go is the API, engine.go what it works on.
+package simtinker
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Base is the name of the only base model.
+const Base = "base"
+
+const (
+	silence = 300 * time.Second // after which a session's models are unloaded
+	patient = 300               // seconds that a future's request waits
+)
+
+// Service is an http.Handler. It is safe for concurrent use.
+type Service struct {
+	Archives string // where archives lie when it is elsewhere; to be set before any request
+
+	mu       sync.Mutex
+	last     int // of ids
+	sessions map[string]time.Time
+	known    map[string]string // models in the database, and their session
+	futures  map[string]*future
+	saves    map[string]*State // by MODEL/weights/NAME and MODEL/sampler/NAME; nil: pending
+	engine
+	down bool // the engine is: calls stay pending
+}
+
+type future struct {
+	status int // 0: pending
+	body   any
+}
+
+// New makes a service.
+func New() *Service {
+	s := &Service{sessions: map[string]time.Time{}, known: map[string]string{}, futures: map[string]*future{}, saves: map[string]*State{}}
+	s.models = map[string]*loaded{}
+	return s
+}
+
+// Stop makes the engine do nothing: calls that are accepted stay pending.
+func (s *Service) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = true
+}
+
+// Kill ends the engine with what it had in memory, and starts another. Calls that it had not done are never done.
+func (s *Service) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.engine, s.down = engine{models: map[string]*loaded{}}, false
+	for _, f := range s.futures {
+		if f.status == 0 {
+			f.status, f.body = 400, detail("Model m not loaded (likely stale request from previous server)")
+		}
+	}
+}
+
+// Saved is what was saved under a path tinker://MODEL/weights/NAME.
+func (s *Service) Saved(path string) State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.saves[strings.TrimPrefix(path, "tinker://")]; k != nil {
+		return *k
+	}
+	return State{}
+}
+
+// Poison takes a name without saving under it, as a save does that a killed engine had not ended.
+func (s *Service) Poison(model, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.saves[model+"/weights/"+name] = nil
+}
+
+// Loaded counts the models in memory.
+func (s *Service) Loaded() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.models)
+}
+
+// Leave puts gradients into all slots, as of models that were unloaded.
+func (s *Service) Leave(gradient float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.slots {
+		s.slots[i] = gradient
+	}
+}
+
+func detail(words string) map[string]any { return map[string]any{"detail": words} }
+
+// call is what of a request is read.
+type call struct {
+	Session string `json:"session_id"`
+	Model   string `json:"model_id"`
+	Path    string `json:"path"`
+	From    string `json:"model_path"`
+	Request string `json:"request_id"`
+	Adam    struct {
+		LearningRate float64 `json:"learning_rate"`
+		Beta1        float64 `json:"beta1"`
+	} `json:"adam_params"`
+	Input struct {
+		Loss string  `json:"loss_fn"`
+		Data []datum `json:"data"`
+	} `json:"forward_backward_input"`
+}
+
+type datum struct {
+	Inputs map[string]struct {
+		Data []float64 `json:"data"`
+	} `json:"loss_fn_inputs"`
+}
+
+// ServeHTTP answers one request.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	what := strings.TrimPrefix(r.URL.Path, "/api/v1/")
+	if r.Method == http.MethodGet {
+		s.get(w, r, what)
+		return
+	}
+	var c call
+	if err := json.NewDecoder(r.Body).Decode(&c); err != nil {
+		reply(w, 422, detail(err.Error()))
+		return
+	}
+	if what == "retrieve_future" {
+		s.retrieve(w, r, c.Request)
+		return
+	}
+	status, body := s.take(what, c)
+	reply(w, status, body)
+}
+
+func (s *Service) get(w http.ResponseWriter, r *http.Request, what string) {
+	switch parts := strings.Split(what, "/"); {
+	case what == "get_server_capabilities":
+		reply(w, 200, map[string]any{"supported_models": []any{map[string]string{"model_name": Base}}})
+	case len(parts) == 5 && parts[4] == "archive":
+		to := s.Archives
+		if to == "" {
+			to = "http://" + r.Host + strings.TrimSuffix(r.URL.Path, "archive") + "download"
+		}
+		w.Header().Set("Location", to)
+		w.WriteHeader(http.StatusFound)
+	case len(parts) == 5 && parts[4] == "download":
+		w.Write(archive(s.Saved(parts[1] + "/sampler/" + parts[3])))
+	default:
+		reply(w, 404, detail("Not Found"))
+	}
+}
+
+func reply(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(body)
+}
+
+// retrieve waits for a future.
+func (s *Service) retrieve(w http.ResponseWriter, r *http.Request, id string) {
+	for range patient {
+		f, known := s.future(id)
+		switch {
+		case !known:
+			reply(w, 404, detail("Future not found"))
+			return
+		case f.status != 0:
+			reply(w, f.status, f.body)
+			return
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-r.Context().Done():
+			return
+		}
+	}
+	reply(w, 408, detail("Timeout waiting for result"))
+}
+
+func (s *Service) future(id string) (f future, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.futures[id]; p != nil {
+		return *p, true
+	}
+	return f, false
+}
+
+func (s *Service) id(of string) string { s.last++; return fmt.Sprint(of, s.last) }
+
+// take is the API's part of a call: what it checks at once, and a future for the engine.
+func (s *Service) take(what string, c call) (int, any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cleanUp()
+	_, alive := s.sessions[c.Session]
+	switch what {
+	case "create_session":
+		id := s.id("session")
+		s.sessions[id] = time.Now()
+		return 200, map[string]string{"session_id": id}
+	case "session_heartbeat":
+		if alive {
+			s.sessions[c.Session] = time.Now()
+		}
+		return 200, struct{}{}
+	case "create_model":
+		if !alive {
+			return 404, detail("Session not found")
+		}
+		c.Model = s.id("model")
+		s.known[c.Model] = c.Session
+	case "asample":
+		c.Path = sampler(c.From)
+		c.Model, _, _ = strings.Cut(c.Path, "/")
+	}
+	if _, ok := s.known[c.Model]; !ok {
+		return 404, detail("Model not found")
+	}
+	if status, words := s.name(what, &c); status != 200 {
+		return status, detail(words)
+	}
+	f, id := &future{}, s.id("")
+	s.futures[id] = f
+	if !s.down {
+		f.status, f.body = s.work(what, c, s.saves)
+	}
+	return 200, map[string]string{"request_id": id, "model_id": c.Model}
+}
+
+// name makes the key of a save out of a call's path, and checks it.
+func (s *Service) name(what string, c *call) (status int, words string) {
+	switch what {
+	case "save_weights":
+		c.Path = c.Model + "/weights/" + c.Path
+	case "save_weights_for_sampler":
+		c.Path = c.Model + "/sampler/" + c.Path
+	case "load_weights":
+		c.Path = strings.TrimPrefix(c.Path, "tinker://")
+	case "asample":
+	default:
+		return 200, ""
+	}
+	found, taken := s.saves[c.Path]
+	switch saves := strings.HasPrefix(what, "save"); {
+	case saves && taken:
+		return 409, "Checkpoint already exists for model"
+	case saves:
+		s.saves[c.Path] = nil
+	case !taken:
+		return 404, "Checkpoint not found"
+	case found == nil:
+		return 425, "Checkpoint is still being created"
+	}
+	return 200, ""
+}
+
+// sampler is the key of tinker://MODEL/NAME or tinker://MODEL/sampler_weights/NAME.
+func sampler(path string) string {
+	model, name, _ := strings.Cut(strings.TrimPrefix(path, "tinker://"), "/")
+	return model + "/sampler/" + strings.TrimPrefix(name, "sampler_weights/")
+}
+
+// cleanUp unloads the models of sessions that do not beat.
+func (s *Service) cleanUp() {
+	for id, heard := range s.sessions {
+		if time.Since(heard) <= silence {
+			continue
+		}
+		delete(s.sessions, id)
+		for m, session := range s.known {
+			if session == id {
+				delete(s.models, m)
+			}
+		}
+	}
+}
