@@ -34,11 +34,13 @@ port=$("$vllm" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0));
 url=http://127.0.0.1:$port
 "$vllm" $need/model.py "$work/model" 2>"$work/model.log" || { cat "$work/model.log" >&2; exit 1; }
 
-# The flags that longhaul needs of vLLM are those after --enforce-eager, and the last two variables.
+# The flags that longhaul needs of vLLM are those of the last line, and the last two variables. Prompts are taken in whole: on a CPU,
+# vLLM 0.32 dies of a seeded request whose prompt it takes in in parts (CPU generators have no offset to set back).
 serve() {
   HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 VLLM_CPU_KVCACHE_SPACE=1 VLLM_CPU_OMP_THREADS_BIND=nobind CUDA_VISIBLE_DEVICES='' \
     VLLM_ALLOW_RUNTIME_LORA_UPDATING=True VLLM_SERVER_DEV_MODE=1 setsid "$vllm" -m vllm.entrypoints.openai.api_server \
-    --model "$work/model" --served-model-name base --host 127.0.0.1 --port "$port" --dtype float32 --max-model-len 1024 --max-num-seqs 16 --enforce-eager \
+    --model "$work/model" --served-model-name base --host 127.0.0.1 --port "$port" --dtype float32 --enforce-eager \
+    --max-model-len 1024 --max-num-seqs 16 --max-num-batched-tokens 16384 --no-enable-chunked-prefill \
     --enable-lora --max-lora-rank 8 --max-loras 2 --enable-auto-tool-choice --tool-call-parser hermes >>"$work/vllm.log" 2>&1 &
   server=$!
 }
