@@ -51,14 +51,14 @@ func (a *Activities) lend(ctx context.Context, s Stage, st *store.Store, cfg rl.
 
 // enterLent is enter for an update on a GPU that is lent.
 func (a *Activities) enterLent(ctx context.Context, s Stage, st *store.Store, cfg rl.Config) (leave func(), err error) {
-	leave, err = a.enter(ctx)
+	out, err := a.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	back, err := a.lend(ctx, s, st, cfg)
 	if err != nil {
-		leave()
+		out()
 		return nil, err
 	}
-	return func() { back(); leave() }, nil
+	return func() { back(); out() }, nil
 }

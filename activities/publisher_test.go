@@ -230,9 +230,9 @@ func TestAGPUIsLent(t *testing.T) {
 			}
 			update := func(ctx context.Context) error {
 				ctx, cancel := context.WithCancel(ctx)
-				back, err := b.lend(ctx, b.in.Stage, b.store, p.config)
+				leave, err := b.enterLent(ctx, b.in.Stage, b.store, p.config)
 				cancel() // somebody has cancelled the run
-				back()
+				leave()
 				return err
 			}
 			stage.RegisterActivity(update)
