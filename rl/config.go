@@ -210,9 +210,11 @@ type UpdateConfig struct {
 	KLStop       float64 `json:"kl_stop" doc:"the rest of an update is skipped once a minibatch's KL to the behaviour policy (k3, nats a token) passes this; 0: never"`
 
 	// A job of its own.
-	Timeout Duration    `json:"timeout,omitempty" doc:"jobs: wall clock that an attempt may have its machine; then the run is paused"`
-	USDHour float64     `json:"usd_hour,omitempty" doc:"jobs: price of an hour of the machines that one has"`
-	Local   LocalConfig `json:"local,omitzero" doc:"update.use: local"`
+	Timeout    Duration         `json:"timeout,omitempty" doc:"jobs: wall clock that an attempt may have its machine; then the run is paused"`
+	USDHour    float64          `json:"usd_hour,omitempty" doc:"jobs: price of an hour of the machines that one has"`
+	Local      LocalConfig      `json:"local,omitzero" doc:"update.use: local"`
+	Kubernetes KubernetesConfig `json:"kubernetes,omitzero" doc:"update.use: kubernetes"`
+	SageMaker  SageMakerConfig  `json:"sagemaker,omitzero" doc:"update.use: sagemaker"`
 
 	LoRARank int          `json:"lora_rank,omitempty" doc:"rank of the adapter that is trained in place of all weights"`
 	Tinker   TinkerConfig `json:"tinker,omitzero" doc:"update.use: tinker"`
