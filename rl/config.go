@@ -198,7 +198,7 @@ func (c Config) ReferenceVersion() Version {
 
 // UpdateConfig is the update job and its optimiser.
 type UpdateConfig struct {
-	Use          string  `json:"use" doc:"embedded: the trainer in this process; local: a process of its own on this machine; tinker: the service of policy.url"`
+	Use          string  `json:"use" doc:"embedded: the trainer in this process; local: a process of its own on this machine; kubernetes: a Job of a cluster; sagemaker: a training job of AWS; tinker: the service of policy.url"`
 	LearningRate float64 `json:"learning_rate" doc:"AdamW step size"`
 	Minibatches  int     `json:"minibatches" doc:"optimiser steps an update"`
 	MaxGradNorm  float64 `json:"max_grad_norm" doc:"gradients are scaled down to this norm; 0: never"`

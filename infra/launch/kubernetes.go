@@ -42,7 +42,10 @@ const (
 // confirmEvery is how often the end of something is asked for.
 const confirmEvery = 200 * time.Millisecond
 
-func openKubernetes(u rl.UpdateConfig, _ Host) (Launcher, error) {
+func openKubernetes(u rl.UpdateConfig, h Host) (Launcher, error) {
+	if err := elsewhere(h, "kubernetes"); err != nil {
+		return nil, err
+	}
 	template, err := parseTemplate(u.Kubernetes.Template)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,6 +47,7 @@ func fakeCluster(t *testing.T) *kubernetesGround {
 	clientset.PrependReactor("create", "jobs", c.admit)
 	clientset.PrependReactor("delete", "jobs", c.deleteJob)
 	clientset.PrependReactor("create", "pods", c.bind)
+	clientset.PrependReactor("create", "selfsubjectaccessreviews", allow)
 	node.client = logging{clientset, node}
 	node.work(t, func(ctx context.Context) error {
 		if err := c.reconcile(); err != nil {
@@ -65,6 +67,9 @@ func (c *controller) identify(m *metav1.ObjectMeta) {
 func (c *controller) admit(a clienttest.Action) (bool, runtime.Object, error) {
 	j := a.(clienttest.CreateAction).GetObject().(*batchv1.Job).DeepCopy()
 	c.identify(&j.ObjectMeta)
+	if len(a.(clienttest.CreateActionImpl).CreateOptions.DryRun) > 0 {
+		return true, j, nil
+	}
 	return true, j, c.client.Tracker().Create(jobsResource, j, j.Namespace)
 }
 
@@ -99,6 +104,13 @@ func (c *controller) bind(a clienttest.Action) (bool, runtime.Object, error) {
 	p := found.(*corev1.Pod).DeepCopy()
 	p.Spec.NodeName = b.Target.Name
 	return true, b, c.client.Tracker().Update(podsResource, p, p.Namespace)
+}
+
+// allow answers whoever asks for rights.
+func allow(a clienttest.Action) (bool, runtime.Object, error) {
+	r := a.(clienttest.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+	r.Status.Allowed = true
+	return true, r, nil
 }
 
 func (c *controller) reconcile() error {

@@ -12,13 +12,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
-	"github.com/aws/aws-sdk-go-v2/service/sagemaker"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-func init() { grounds["sagemaker"] = func(t *testing.T) ground { return newRegion(t) } }
+func init() { grounds["sagemaker"] = func(t *testing.T) ground { return aRegion(t) } }
 
 // regionGround is SageMaker and CloudWatch as far as a launcher sees them. Every request and every answer is held against
 // AWS's own models. What moto lacks it has: names are taken for ever, jobs can be stopped, are interrupted, and fail with
@@ -32,7 +30,7 @@ type regionGround struct {
 	fail func(operation string) (status int, code, message string)
 }
 
-func newRegion(t *testing.T) *regionGround {
+func aRegion(t *testing.T) *regionGround {
 	g := &regionGround{jobs: map[string]map[string]any{}, logs: map[string][]string{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(t, w, r) }))
 	t.Cleanup(server.Close)
@@ -49,11 +47,17 @@ func (g *regionGround) open(t *testing.T) Launcher { return regionAt(g.url, some
 // regionAt is a launcher whose AWS is at a URL.
 func regionAt(url string, c rl.SageMakerConfig) *region {
 	cfg := aws.Config{Region: c.Region, BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("access", "secret", ""), RetryMaxAttempts: 1}
-	return &region{sagemaker.NewFromConfig(cfg), cloudwatchlogs.NewFromConfig(cfg), c, time.Hour, time.Millisecond}
+	r := newRegion(cfg, c, time.Hour)
+	r.confirmEvery = time.Millisecond
+	return r
 }
 
 func (g *regionGround) serve(t *testing.T, w http.ResponseWriter, r *http.Request) {
 	name := r.Header.Get("X-Amz-Target")
+	if name == "" && r.FormValue("Action") == "GetCallerIdentity" { // STS alone still speaks XML
+		fmt.Fprint(w, "<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>arn:aws:iam::123456789012:user/somebody</Arn><Account>123456789012</Account></GetCallerIdentityResult></GetCallerIdentityResponse>")
+		return
+	}
 	o, known := operations[name]
 	var in map[string]any
 	err := json.NewDecoder(r.Body).Decode(&in)

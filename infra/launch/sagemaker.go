@@ -7,10 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	"github.com/aws/aws-sdk-go-v2/service/sagemaker"
 	"github.com/aws/aws-sdk-go-v2/service/sagemaker/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -23,17 +25,25 @@ func init() { Register("sagemaker", openSageMaker) }
 type region struct {
 	jobs         *sagemaker.Client
 	logs         *cloudwatchlogs.Client
+	identity     *sts.Client
 	config       rl.SageMakerConfig
 	timeout      time.Duration
 	confirmEvery time.Duration // how often the end of what is stopped is asked for
 }
 
-func openSageMaker(u rl.UpdateConfig, _ Host) (Launcher, error) {
+func openSageMaker(u rl.UpdateConfig, h Host) (Launcher, error) {
+	if err := elsewhere(h, "sagemaker"); err != nil {
+		return nil, err
+	}
 	c, err := config.LoadDefaultConfig(context.Background(), config.WithRegion(u.SageMaker.Region))
 	if err != nil {
 		return nil, rl.Errorf(rl.Invalid, "sagemaker", "%w", err)
 	}
-	return &region{sagemaker.NewFromConfig(c), cloudwatchlogs.NewFromConfig(c), u.SageMaker, time.Duration(u.Timeout), 2 * time.Second}, nil
+	return newRegion(c, u.SageMaker, time.Duration(u.Timeout)), nil
+}
+
+func newRegion(c aws.Config, of rl.SageMakerConfig, timeout time.Duration) *region {
+	return &region{sagemaker.NewFromConfig(c), cloudwatchlogs.NewFromConfig(c), sts.NewFromConfig(c), of, timeout, 2 * time.Second}
 }
 
 // Ensure creates the training job that comes after the last, once that has ended. Attempts are numbered as SageMaker

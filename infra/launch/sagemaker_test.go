@@ -18,7 +18,7 @@ import (
 
 // An interrupted spot job waits and goes on, as the same attempt; 42 ends it.
 func TestSageMakerInterruption(t *testing.T) {
-	g := newRegion(t)
+	g := aRegion(t)
 	l, job := g.open(t), aJob(t)
 	ensure(t, l, job, 1)
 	await(t, l, job, 1, Running)
@@ -64,7 +64,7 @@ func TestSageMakerNames(t *testing.T) {
 func TestSageMakerRequest(t *testing.T) {
 	job := Job{Run: "orders-1", Update: 7, Key: strings.Repeat("ab", 32), Spec: "s3://bucket/p/jobs/abab/spec.json",
 		Env: map[string]string{"LONGHAUL_SPEC_URI": "s3://bucket/p/jobs/abab/spec.json"}}
-	g := newRegion(t)
+	g := aRegion(t)
 	if err := g.open(t).Ensure(t.Context(), job, 1); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestSageMakerRefusals(t *testing.T) {
 		{400, "AccessDeniedException", rl.Refused}, {400, "ResourceLimitExceeded", rl.Refused}, {403, "UnrecognizedClientException", rl.Refused},
 		{400, "ValidationException", rl.Invalid}, {400, "ThrottlingException", rl.Unavailable}, {400, "ExpiredTokenException", rl.Unavailable}, {500, "InternalFailure", rl.Unavailable},
 	} {
-		g := newRegion(t)
+		g := aRegion(t)
 		g.fail = func(operation string) (int, string, string) {
 			if operation == "SageMaker.CreateTrainingJob" {
 				return c.status, c.code, "no"
@@ -162,7 +162,7 @@ func TestSageMakerRefusals(t *testing.T) {
 
 // An answer that is lost after the job was created: it is found, and not created again.
 func TestSageMakerLostAnswer(t *testing.T) {
-	g := newRegion(t)
+	g := aRegion(t)
 	job, lost := aJob(t), false
 	g.fail = func(operation string) (int, string, string) {
 		if operation != "SageMaker.CreateTrainingJob" || lost {
@@ -189,7 +189,7 @@ func TestSageMakerLostAnswer(t *testing.T) {
 
 // The log of a job that was interrupted is that of all its machines, in their order and in full.
 func TestSageMakerLogs(t *testing.T) {
-	g := newRegion(t)
+	g := aRegion(t)
 	l, job := g.open(t), aJob(t)
 	ensure(t, l, job, 1)
 	name := attemptName(job, 1)
@@ -207,7 +207,7 @@ func TestSageMakerLogs(t *testing.T) {
 }
 
 func TestSageMakerCancelIsGivenUp(t *testing.T) {
-	g := newRegion(t)
+	g := aRegion(t)
 	l, job := g.open(t), aJob(t)
 	ensure(t, l, job, 1)
 	ctx, stop := context.WithCancel(t.Context())
