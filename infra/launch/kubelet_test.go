@@ -86,13 +86,15 @@ func (k *kubelet) attend(ctx context.Context, p corev1.Pod) error {
 		return nil
 	}
 	_, err := pods.UpdateStatus(ctx, &p, metav1.UpdateOptions{})
+	if err == nil && p.Status.Phase == corev1.PodRunning { // from now on everybody sees that it runs
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.began[p.UID], k.logs[p.Name] = p.Labels[batchv1.JobNameLabel], "at work\n"
+	}
 	return err
 }
 
 func (k *kubelet) run(p *corev1.Pod) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.began[p.UID], k.logs[p.Name] = p.Labels[batchv1.JobNameLabel], "at work\n"
 	p.Status.Phase = corev1.PodRunning
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: trainer, Image: "image", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}}}
 }
