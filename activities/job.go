@@ -217,7 +217,7 @@ func (w *jobWatch) note(ctx context.Context, s launch.Status) error {
 	}
 	_, _, err = store.PutJSON(ctx, w.store, key, rl.JobAttempt{
 		Schema: rl.JobAttemptSchema, Attempt: s.Attempt, State: string(s.State), Exit: s.Exit, Why: s.Why, Identity: s.Identity,
-		QueuedSeconds: s.Queued.Seconds(), RanSeconds: s.Ran.Seconds(),
+		QueuedSeconds: s.Queued.Seconds(), RanSeconds: s.Ran.Seconds(), BilledSeconds: s.Billed.Seconds(),
 	})
 	return err
 }

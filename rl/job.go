@@ -52,6 +52,7 @@ type JobAttempt struct {
 	Identity      string  `json:"identity"` // what ran it
 	QueuedSeconds float64 `json:"queued_seconds"`
 	RanSeconds    float64 `json:"ran_seconds"`
+	BilledSeconds float64 `json:"billed_seconds,omitempty"` // of RanSeconds, that are paid for; 0: all
 }
 
 // JobAttemptSchema is the version of the JobAttempt JSON form.
@@ -77,7 +78,7 @@ type JobUse struct {
 	QueuedSeconds float64 `json:"queued_seconds"` // without a machine
 	RanSeconds    float64 `json:"ran_seconds"`    // with one
 	IdleSeconds   float64 `json:"idle_seconds"`   // with one, and not training: starting, waiting, attempts that were lost
-	USD           float64 `json:"usd"`            // RanSeconds at update.usd_hour
+	USD           float64 `json:"usd"`            // at update.usd_hour, for the seconds that are billed
 }
 
 // Add adds what another job took.
