@@ -65,6 +65,7 @@ type JobStatus struct {
 	State         string  `json:"state"` // queued or running
 	Attempt       int     `json:"attempt"`
 	Identity      string  `json:"identity,omitempty"`
+	Why           string  `json:"why,omitempty"` // what a queued one waits for
 	QueuedSeconds float64 `json:"queued_seconds"`
 	RanSeconds    float64 `json:"ran_seconds"`
 }

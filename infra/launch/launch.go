@@ -33,7 +33,7 @@ const (
 	Queued  State = "queued"  // accepted, waits for a machine
 	Running State = "running" // has a machine
 	Done    State = "done"    // ended with exit code 0: its result is in the store
-	Failed  State = "failed"  // ended with ExitPermanent: the same spec would fail again
+	Failed  State = "failed"  // ended with ExitPermanent, or with what only a person can mend: it would fail again
 	Lost    State = "lost"    // ended otherwise: pre-empted, killed, or with an error that another attempt may survive
 )
 

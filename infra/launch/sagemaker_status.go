@@ -28,7 +28,7 @@ func trainingStatus(n int, d *sagemaker.DescribeTrainingJobOutput, now time.Time
 		s.State = Done
 	case types.TrainingJobStatusFailed:
 		s.State, s.Exit = Lost, exitCode(s.Why)
-		if s.Exit == ExitPermanent {
+		if s.Exit == ExitPermanent || strings.HasPrefix(s.Why, "ClientError") { // no such image, a role that may not: a person has to look
 			s.State = Failed
 		}
 	case types.TrainingJobStatusInProgress, types.TrainingJobStatusStopping:

@@ -123,7 +123,7 @@ func TestSageMakerStatus(t *testing.T) {
 		"exit 42":    {described{TrainingJobStatus: "Failed", FailureReason: aws.String("AlgorithmError: , exit code: 42"), TrainingStartTime: at(10), TrainingEndTime: at(20)}, Status{State: Failed, Exit: 42, Why: "AlgorithmError: , exit code: 42", Queued: second(10), Ran: second(10)}},
 		"exit 75":    {described{TrainingJobStatus: "Failed", FailureReason: aws.String("AlgorithmError: exit code: 42 is what it says, exit code: 75")}, Status{State: Lost, Exit: 75, Why: "AlgorithmError: exit code: 42 is what it says, exit code: 75", Queued: second(100)}},
 		"no machine": {described{TrainingJobStatus: "Failed", FailureReason: aws.String("CapacityError: Unable to provision")}, Status{State: Lost, Exit: -1, Why: "CapacityError: Unable to provision", Queued: second(100)}},
-		"no image":   {described{TrainingJobStatus: "Failed", FailureReason: aws.String("ClientError: image, exit code: 42")}, Status{State: Lost, Exit: -1, Why: "ClientError: image, exit code: 42", Queued: second(100)}},
+		"no image":   {described{TrainingJobStatus: "Failed", FailureReason: aws.String("ClientError: image, exit code: 42")}, Status{State: Failed, Exit: -1, Why: "ClientError: image, exit code: 42", Queued: second(100)}},
 		"too long":   {described{TrainingJobStatus: "Stopped", SecondaryStatus: "MaxRuntimeExceeded", TrainingStartTime: at(10), TrainingEndTime: at(20)}, Status{State: Lost, Exit: -1, Why: "MaxRuntimeExceeded", Queued: second(10), Ran: second(10)}},
 	} {
 		c.job.TrainingJobArn, c.job.CreationTime = aws.String("arn"), at(0)
