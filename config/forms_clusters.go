@@ -5,7 +5,7 @@ import "regexp"
 // What Kubernetes and AWS call a name, a quantity or a list. A credential is never one of them.
 var (
 	clusterName  = matching("a name of Kubernetes: up to 253 of a-z 0-9 - . that start and end with a letter or a digit", `^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
-	quantity     = matching("a quantity of Kubernetes, such as 8, 500m or 64Gi", `^[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$`)
+	memory       = matching("a quantity of memory, such as 64Gi", `^[0-9]+(\.[0-9]+)?(M|G|T|Mi|Gi|Ti)$`)
 	nodeLabels   = matching("KEY=VALUE, with commas between, such as pool=a100", `^[A-Za-z0-9][A-Za-z0-9./_-]*=[A-Za-z0-9._-]*( *, *[A-Za-z0-9][A-Za-z0-9./_-]*=[A-Za-z0-9._-]*)*$`)
 	tolerances   = matching("KEY[=VALUE][:EFFECT], with commas between, such as nvidia.com/gpu:NoSchedule", `^`+oneTolerance+`( *, *`+oneTolerance+`)*$`)
 	image        = matching("a container image, such as registry/longhaul-trainer@sha256:...", `^[a-z0-9][A-Za-z0-9._/:@-]{0,254}$`)

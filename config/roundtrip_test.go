@@ -99,7 +99,7 @@ func elsewhere(u *rl.UpdateConfig) {
 	switch u.Use {
 	case "kubernetes":
 		u.Kubernetes = rl.KubernetesConfig{
-			Image: "registry:5000/a/trainer@sha256:" + strings.Repeat("0a", 32), Namespace: "rl", Context: "prod", Queue: "gpus", GPUs: 1, CPUs: "500m", Memory: "64Gi", NodeSelector: "pool=a100, example.com/zone=",
+			Image: "registry:5000/a/trainer@sha256:" + strings.Repeat("0a", 32), Namespace: "rl", Context: "prod", Queue: "gpus", GPUs: 1, CPUs: 0.5, Memory: "64Gi", NodeSelector: "pool=a100, example.com/zone=",
 			Tolerations: "nvidia.com/gpu:NoSchedule,spot=true", ServiceAccount: "trainer", Secret: "store", Template: "spec:\n  template: {}\n",
 		}
 	case "sagemaker":

@@ -8,7 +8,7 @@ type KubernetesConfig struct {
 	Context        string   `json:"context,omitempty" doc:"of the kubeconfig (KUBECONFIG, else ~/.kube/config); empty: the current one, or the cluster that the worker runs in"`
 	Queue          string   `json:"queue,omitempty" doc:"Kueue's local queue that admits them"`
 	GPUs           int      `json:"gpus,omitempty" doc:"nvidia.com/gpu of one node; 0: none is asked for"`
-	CPUs           string   `json:"cpus,omitempty" doc:"processors that are asked for, such as 8 or 500m"`
+	CPUs           float64  `json:"cpus,omitempty" doc:"processors that are asked for; 0: none are"`
 	Memory         string   `json:"memory,omitempty" doc:"memory that is asked for, and not passed, such as 64Gi"`
 	NodeSelector   string   `json:"node_selector,omitempty" doc:"labels that the node must have: KEY=VALUE, with commas between"`
 	Tolerations    string   `json:"tolerations,omitempty" doc:"taints that it may have: KEY[=VALUE][:EFFECT], with commas between"`

@@ -3,6 +3,7 @@ package launch
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,25 +106,22 @@ func environment(job Job, attempt int) []corev1.EnvVar {
 
 // resources asks for a share of a node, and holds the trainer to its GPUs and its memory.
 func resources(r *corev1.ResourceRequirements, c rl.KubernetesConfig) error {
-	for _, want := range []struct {
-		name          corev1.ResourceName
-		key, quantity string
-		limit         bool
-	}{
-		{gpu, "gpus", strconv.Itoa(c.GPUs), true}, {corev1.ResourceCPU, "cpus", c.CPUs, false}, {corev1.ResourceMemory, "memory", c.Memory, true},
-	} {
-		if want.quantity == "" || want.quantity == "0" {
-			continue
-		}
-		q, err := resource.ParseQuantity(want.quantity)
-		if err != nil {
-			return rl.Errorf(rl.Invalid, "update.kubernetes."+want.key, "%q is not a quantity: %w", want.quantity, err)
-		}
-		r.Requests = with(r.Requests, corev1.ResourceList{want.name: q})
-		if want.limit {
-			r.Limits = with(r.Limits, corev1.ResourceList{want.name: q})
-		}
+	held, asked := corev1.ResourceList{}, corev1.ResourceList{}
+	if c.GPUs > 0 {
+		held[gpu] = *resource.NewQuantity(int64(c.GPUs), resource.DecimalSI)
 	}
+	if c.Memory != "" {
+		q, err := resource.ParseQuantity(c.Memory)
+		if err != nil {
+			return rl.Errorf(rl.Invalid, "update.kubernetes.memory", "%q: %w", c.Memory, err)
+		}
+		held[corev1.ResourceMemory] = q
+	}
+	if c.CPUs > 0 {
+		asked[corev1.ResourceCPU] = *resource.NewMilliQuantity(int64(math.Round(c.CPUs*1000)), resource.DecimalSI)
+	}
+	r.Limits = with(r.Limits, held)
+	r.Requests = with(with(r.Requests, held), asked)
 	return nil
 }
 

@@ -84,7 +84,7 @@ func TestKubernetesCancelIsGivenUp(t *testing.T) {
 }
 
 var everything = rl.KubernetesConfig{
-	Image: "registry/trainer@sha256:00", Queue: "gpus", GPUs: 4, CPUs: "8", Memory: "64Gi", NodeSelector: "pool=a100, zone=b", ServiceAccount: "trainer",
+	Image: "registry/trainer@sha256:00", Queue: "gpus", GPUs: 4, CPUs: 7.5, Memory: "64Gi", NodeSelector: "pool=a100, zone=b", ServiceAccount: "trainer",
 	Tolerations: "nvidia.com/gpu:NoSchedule, spot=true", Secret: "store", Keep: rl.Duration(24 * time.Hour),
 	Template: "metadata: {labels: {team: rl}}\nspec:\n  parallelism: 1\n  template:\n    spec:\n      priorityClassName: low\n      containers:\n" +
 		"      - {name: watcher, image: w}\n      - name: trainer\n        image: mine\n        env: [{name: NCCL_DEBUG, value: INFO}]\n        resources: {limits: {ephemeral-storage: 100Gi}}\n",
