@@ -13,13 +13,8 @@ import (
 // status reads a Job and its pods, the newest first.
 func status(j *batchv1.Job, pods []corev1.Pod, now time.Time) Status {
 	s := Status{State: Queued, Attempt: attemptOf(j), Identity: "job " + j.Namespace + "/" + j.Name}
-	asked := func(i int) time.Time { // when the machine of pods[i] was asked for
-		if i < len(pods)-1 {
-			return pods[i].CreationTimestamp.Time
-		}
-		return j.CreationTimestamp.Time
-	}
-	for i, p := range pods {
+	since := j.CreationTimestamp.Time // that it has no machine
+	for _, p := range slices.Backward(pods) {
 		began, ended := times(p)
 		if began.IsZero() {
 			continue
@@ -27,8 +22,9 @@ func status(j *batchv1.Job, pods []corev1.Pod, now time.Time) Status {
 		if ended.IsZero() {
 			ended = now
 		}
-		s.Queued += max(0, began.Sub(asked(i))) // the cluster's clock may be ahead of ours
+		s.Queued += max(0, began.Sub(since)) // the cluster's clock may be ahead of ours
 		s.Ran += max(0, ended.Sub(began))
+		since = ended
 	}
 	if len(pods) > 0 {
 		p := pods[0]
@@ -54,7 +50,7 @@ func status(j *batchv1.Job, pods []corev1.Pod, now time.Time) Status {
 		}
 	case s.State == Queued:
 		s.Why = waiting(j, pods)
-		s.Queued += max(0, now.Sub(asked(0)))
+		s.Queued += max(0, now.Sub(since))
 	}
 	return s
 }
@@ -128,6 +124,9 @@ func waiting(j *batchv1.Job, pods []corev1.Pod) string {
 	}
 	if len(pods) == 0 {
 		return "no pod is made yet"
+	}
+	if pods[0].Status.Phase == corev1.PodFailed {
+		return "pod " + pods[0].Name + " was taken away, and the next is to come"
 	}
 	if w := container(pods[0]).Waiting; w != nil { // ImagePullBackOff, CreateContainerConfigError
 		return strings.TrimRight(w.Reason+": "+w.Message, ": ")
