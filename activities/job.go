@@ -111,7 +111,7 @@ func (w *jobWatch) result(ctx context.Context) (ref rl.Ref, r rl.UpdateResult, e
 		return ref, r, err
 	}
 	defer leave()
-	started := 0 // the attempt that this one has asked for
+	started, there := 0, false // the attempt that this one has asked for; whether the job was seen
 	for pause := soonest; ; pause = min(pause*3/2, latest) {
 		s, err := w.launcher.Poll(ctx, w.job)
 		if err != nil {
@@ -128,9 +128,12 @@ func (w *jobWatch) result(ctx context.Context) (ref rl.Ref, r rl.UpdateResult, e
 		again := activity.GetInfo(ctx).Attempt > 1
 		switch {
 		case s.State == launch.Queued, s.State == launch.Running:
+			there = true
 			if err := w.tell(ctx, s); err != nil {
 				return ref, r, err
 			}
+		case there && s.State == launch.Absent: // cancelled, in a place that forgets what it cancels
+			return ref, r, rl.Errorf(rl.Unavailable, w.at(), "it is gone: somebody has removed it")
 		case started > 0 && s.Attempt >= started, s.State == launch.Failed && again:
 			return ref, r, w.failure(ctx, s)
 		default:

@@ -4,8 +4,12 @@ import (
 	"context"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
 
 	"github.com/longhaul-rl/longhaul/infra/launch"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -13,21 +17,36 @@ import (
 )
 
 // forgetful is a place that knows nothing any more of a job that it has cancelled, as a cluster does.
-type forgetful struct{ status launch.Status }
+type forgetful struct {
+	mu     sync.Mutex
+	status launch.Status
+	starts int
+}
 
 func (f *forgetful) Ensure(_ context.Context, _ launch.Job, attempt int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.starts++
 	f.status = launch.Status{State: launch.Running, Attempt: attempt, Identity: "pod rl/p", Queued: 2 * time.Second, Ran: 20 * time.Second, Billed: 5 * time.Second}
 	return nil
 }
 
-func (f *forgetful) Poll(context.Context, launch.Job) (launch.Status, error) { return f.status, nil }
+func (f *forgetful) Poll(context.Context, launch.Job) (launch.Status, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.status, nil
+}
 
 func (f *forgetful) Cancel(context.Context, launch.Job) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.status = launch.Status{State: launch.Absent}
 	return nil
 }
 
 func (f *forgetful) Logs(context.Context, launch.Job) (io.ReadCloser, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.status.State == launch.Absent {
 		return nil, rl.Errorf(rl.NotFound, "job", "nothing is known of it")
 	}
@@ -63,5 +82,30 @@ func TestCancelledJobsAreOnRecord(t *testing.T) {
 	}
 	if use, err := w.use(t.Context(), rl.UpdateResult{}); err != nil || use.RanSeconds != 40 || use.USD != 10 {
 		t.Errorf("it took %+v, %v; what is billed is 10 s at 1 USD a second", use, err)
+	}
+}
+
+// A stage whose job is cancelled by another, and so is gone, does not start it again by itself.
+func TestStageOfACancelledJobEnds(t *testing.T) {
+	place := &forgetful{status: launch.Status{State: launch.Absent}}
+	w := &jobWatch{store: open(t).store, launcher: place, config: rl.UpdateConfig{Timeout: rl.Duration(time.Hour)}, job: launch.Job{Key: strings.Repeat("ab", 32)}}
+	w.enter = func(context.Context) (func(), error) { return func() {}, nil }
+	var failed error
+	cancelled := make(chan error, 1)
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivityWithOptions(func(ctx context.Context) error {
+		time.AfterFunc(time.Second, func() { cancelled <- w.cancel(context.Background()) })
+		_, _, failed = w.result(ctx)
+		return nil
+	}, activity.RegisterOptions{Name: "stage"})
+	if _, err := env.ExecuteActivity("stage"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-cancelled; err != nil {
+		t.Error(err)
+	}
+	if rl.KindOf(failed) != rl.Unavailable || !strings.Contains(failed.Error(), "it is gone") || place.starts != 1 {
+		t.Errorf("started %d times: %v", place.starts, failed)
 	}
 }
