@@ -69,6 +69,29 @@ func TestKubernetesCancel(t *testing.T) {
 	await(t, l, other, 1, Running)
 }
 
+// A worker that saw the first attempt end, and comes late with removing it, does not remove the second.
+func TestKubernetesLateRemoval(t *testing.T) {
+	g := aCluster(t)
+	l, job := g.with(t, rl.KubernetesConfig{Image: "registry/trainer:1"}), aJob(t)
+	ensure(t, l, job, 1)
+	await(t, l, job, 1, Running)
+	g.end(t, job, ExitRetry)
+	await(t, l, job, 1, Lost)
+	old, err := l.get(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ensure(t, l, job, 2)
+	await(t, l, job, 2, Running)
+	if err := l.remove(t.Context(), job, old); err != nil {
+		t.Error(err)
+	}
+	await(t, l, job, 2, Running)
+	began(t, g, job, 2)
+	g.end(t, job, ExitDone)
+	await(t, l, job, 2, Done)
+}
+
 // A worker that is told to stop leaves off waiting, and says what it waited for.
 func TestKubernetesCancelIsGivenUp(t *testing.T) {
 	g := fakeCluster(t)
