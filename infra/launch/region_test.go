@@ -27,11 +27,12 @@ type regionGround struct {
 	mu   sync.Mutex
 	jobs map[string]map[string]any // DescribeTrainingJob's answers, by name
 	logs map[string][]string       // lines by stream
+	left map[string]int            // looks until a job that is being stopped has stopped
 	fail func(operation string) (status int, code, message string)
 }
 
 func aRegion(t *testing.T) *regionGround {
-	g := &regionGround{jobs: map[string]map[string]any{}, logs: map[string][]string{}}
+	g := &regionGround{jobs: map[string]map[string]any{}, logs: map[string][]string{}, left: map[string]int{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(t, w, r) }))
 	t.Cleanup(server.Close)
 	g.url = server.URL
@@ -112,13 +113,13 @@ func (g *regionGround) answer(operation string, in map[string]any) (out map[stri
 		return nil, "ValidationException", "Requested resource not found."
 	}
 	if operation == "SageMaker.DescribeTrainingJob" {
-		g.proceed(d)
+		g.proceed(name, d)
 		return d, "", ""
 	}
 	if d["TrainingJobStatus"] != "InProgress" {
 		return nil, "ValidationException", "The request was rejected because the training job is in status " + d["TrainingJobStatus"].(string)
 	}
-	d["TrainingJobStatus"], d["SecondaryStatus"] = "Stopping", "Stopping"
+	d["TrainingJobStatus"], d["SecondaryStatus"], g.left[name] = "Stopping", "Stopping", 3
 	return map[string]any{}, "", ""
 }
 
@@ -138,10 +139,12 @@ func (g *regionGround) create(name string, in map[string]any) {
 }
 
 // proceed is what time does: each look at a job finds it one step on.
-func (g *regionGround) proceed(d map[string]any) {
+func (g *regionGround) proceed(name string, d map[string]any) {
 	switch {
 	case d["SecondaryStatus"] == "Starting":
 		d["SecondaryStatus"], d["TrainingStartTime"] = "Training", seconds(time.Now())
+	case g.left[name] > 0:
+		g.left[name]--
 	case d["TrainingJobStatus"] == "Stopping":
 		d["TrainingJobStatus"], d["SecondaryStatus"], d["TrainingEndTime"] = "Stopped", "Stopped", seconds(time.Now())
 	}
