@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"slices"
 
 	"github.com/longhaul-rl/longhaul/infra/launch"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -11,7 +12,7 @@ import (
 // checkUpdate tries what the run's update jobs need of the place where they run. Nil where that is this machine.
 func (a *app) checkUpdate(ctx context.Context, cfg rl.Config) (checks []check) {
 	use := cfg.Update.Use
-	if use == "embedded" || use == "local" {
+	if use == "local" || !slices.Contains(launch.Names(), use) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
