@@ -68,6 +68,10 @@ results: build ## trains the demo on ten fresh seeds (SEEDS=101-110), and every 
 test-tinker: build ## updates and a run in a real Tinker service, SkyRL on the CPU, which is killed and whose answers are lost (needs uv and Python 3.12; 5.7 GB the first time; about 20 minutes on 2 cores)
 	@scripts/tinker.sh
 
+.PHONY: test-kube
+test-kube: ## update jobs in a real Kubernetes API server with its Job controller (builds them the first time: 7 CPU minutes)
+	@scripts/test_kube.sh
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	@scripts/fuzz.sh $(FUZZTIME)
@@ -78,6 +82,7 @@ PIN = uv pip compile --quiet --universal --python-version $(PYTHON_PINNED) --gen
 requirements: requirements-tinker requirements-vllm ## pins what the trainer, the tests and the scripts need of Python (needs uv)
 	@for d in trainer .ci; do (cd $$d && $(PIN)) || exit 1; done
 	@cd scripts/real_judge && $(PIN) --no-deps
+	@cd scripts/kube && $(PIN) --no-deps
 
 .PHONY: requirements-tinker requirements-vllm
 requirements-tinker requirements-vllm: PYTHON_PINNED = 3.12

@@ -67,6 +67,7 @@ var bans = []struct {
 	{"go.temporal.io/sdk/", []string{"activities", "workflows", "workers", "infra/dev", "cmd/longhaul"}, "stages' own packages work without Temporal, in a test or in somebody's script"},
 	{"go.temporal.io/api/", []string{"activities", "workflows", "workers", "infra/dev", "cmd/longhaul"}, "as the SDK"},
 	{"github.com/aws/", []string{"store", "infra/launch"}, "conditional writes, checksums and retries are settled in one place"},
+	{"k8s.io/", []string{"infra/launch"}, "a cluster is one of the places where jobs run; nobody else knows which"},
 	{"github.com/rclone/gofakes3", []string{"infra/dev/s3"}, "the embedded S3 server is met by its protocol"},
 	{"go.etcd.io/bbolt", []string{"infra/dev/s3"}, "state has two homes, the store and Temporal; a third would need its own recovery"},
 	{"github.com/sashabaranov/go-openai", []string{"policy", "reward", "gateway", "cmd/longhaul"}, "one place speaks to model servers (the benchmark holds a bare loop against it)"},

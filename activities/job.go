@@ -111,7 +111,7 @@ func (w *jobWatch) result(ctx context.Context) (ref rl.Ref, r rl.UpdateResult, e
 		return ref, r, err
 	}
 	defer leave()
-	started := 0 // the attempt that this one has asked for
+	started, there := 0, false // the attempt that this one has asked for; whether the job was seen
 	for pause := soonest; ; pause = min(pause*3/2, latest) {
 		s, err := w.launcher.Poll(ctx, w.job)
 		if err != nil {
@@ -128,16 +128,22 @@ func (w *jobWatch) result(ctx context.Context) (ref rl.Ref, r rl.UpdateResult, e
 		again := activity.GetInfo(ctx).Attempt > 1
 		switch {
 		case s.State == launch.Queued, s.State == launch.Running:
+			there = true
 			if err := w.tell(ctx, s); err != nil {
 				return ref, r, err
 			}
+		case there && s.State == launch.Absent: // cancelled, in a place that forgets what it cancels
+			return ref, r, rl.Errorf(rl.Unavailable, w.at(), "it is gone: somebody has removed it")
 		case started > 0 && s.Attempt >= started, s.State == launch.Failed && again:
 			return ref, r, w.failure(ctx, s)
 		default:
-			started, pause = s.Attempt+1, soonest
+			if started, err = w.next(ctx, s); err != nil {
+				return ref, r, err
+			}
 			if err := w.launcher.Ensure(ctx, w.job, started); err != nil {
 				return ref, r, err
 			}
+			pause = soonest
 		}
 		if err := rest(ctx, pause); err != nil { // the job goes on
 			return ref, r, err
@@ -177,11 +183,11 @@ func (w *jobWatch) tell(ctx context.Context, s launch.Status) error {
 	}
 	p.Job = &rl.JobStatus{
 		Launcher: w.kept.Launcher, Name: w.kept.Name, State: string(s.State), Attempt: s.Attempt, Identity: s.Identity,
-		QueuedSeconds: s.Queued.Seconds(), RanSeconds: s.Ran.Seconds(),
+		Why: s.Why, QueuedSeconds: s.Queued.Seconds(), RanSeconds: s.Ran.Seconds(),
 	}
 	tellAs(ctx, p)
 	if limit := time.Duration(w.config.Timeout); s.Ran > limit {
-		if err := w.launcher.Cancel(ctx, w.job); err != nil {
+		if err := w.cancel(ctx); err != nil {
 			return err
 		}
 		return rl.Errorf(rl.Exhausted, w.at(), "attempt %d has run for %v, longer than update.timeout, %v, and was ended", s.Attempt, s.Ran.Round(time.Second), limit)
@@ -200,56 +206,41 @@ func (w *jobWatch) progress(ctx context.Context, attempt int) (rl.JobProgress, e
 
 // note records how an attempt ended, and what it wrote. It may be asked again.
 func (w *jobWatch) note(ctx context.Context, s launch.Status) error {
-	key := store.JobAttemptKey(w.job.Key, s.Attempt)
-	if _, err := w.store.Head(ctx, key); rl.KindOf(err) != rl.NotFound {
+	if _, err := w.store.Head(ctx, store.JobAttemptKey(w.job.Key, s.Attempt)); rl.KindOf(err) != rl.NotFound {
 		return err
 	}
+	wrote, err := w.wrote(ctx)
+	if err != nil {
+		return err
+	}
+	return w.keep(ctx, s, wrote)
+}
+
+// wrote is the end of the last attempt's log; nil where none is known.
+func (w *jobWatch) wrote(ctx context.Context) ([]byte, error) {
 	logs, err := w.launcher.Logs(ctx, w.job)
-	if err == nil {
-		text, tailErr := tail(logs, logLimit)
-		logs.Close()
-		if err = tailErr; err == nil {
-			_, _, err = w.store.PutFirst(ctx, store.JobLogKey(w.job.Key, s.Attempt), text)
+	if rl.KindOf(err) == rl.NotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer logs.Close()
+	return tail(logs, logLimit)
+}
+
+// keep writes what is to be known of an attempt that is over: its log, where there is one, and then its record.
+func (w *jobWatch) keep(ctx context.Context, s launch.Status, log []byte) error {
+	if log != nil {
+		if _, _, err := w.store.PutFirst(ctx, store.JobLogKey(w.job.Key, s.Attempt), log); err != nil {
+			return err
 		}
 	}
-	if err != nil && rl.KindOf(err) != rl.NotFound {
-		return err
-	}
-	_, _, err = store.PutJSON(ctx, w.store, key, rl.JobAttempt{
+	_, _, err := store.PutJSON(ctx, w.store, store.JobAttemptKey(w.job.Key, s.Attempt), rl.JobAttempt{
 		Schema: rl.JobAttemptSchema, Attempt: s.Attempt, State: string(s.State), Exit: s.Exit, Why: s.Why, Identity: s.Identity,
-		QueuedSeconds: s.Queued.Seconds(), RanSeconds: s.Ran.Seconds(),
+		QueuedSeconds: s.Queued.Seconds(), RanSeconds: s.Ran.Seconds(), BilledSeconds: s.Billed.Seconds(),
 	})
 	return err
 }
 
 func (w *jobWatch) at() string { return fmt.Sprintf("update job %s", w.kept.Name) }
-
-// CancelJob cancels the job that makes an update, if it is one of its own and under way, and returns once it no longer
-// runs.
-func (a *Activities) CancelJob(ctx context.Context, in Stage) error {
-	defer beat(ctx)()
-	return temporalError(ctx, a.cancelJob(ctx, in))
-}
-
-func (a *Activities) cancelJob(ctx context.Context, in Stage) error {
-	st, cfg, err := a.open(ctx, in)
-	if err != nil || cfg.Update.Use == embeddedTrainer {
-		return err
-	}
-	_, kept, ok, err := recorded[rl.JobRecord](ctx, st, store.JobRecordKey(in.Run, in.Update))
-	if err != nil || !ok {
-		return err
-	}
-	w, err := a.watch(ctx, in, st, cfg, kept.Key)
-	if err != nil {
-		return err
-	}
-	if err := w.launcher.Cancel(ctx, w.job); err != nil {
-		return err
-	}
-	if s, err := w.launcher.Poll(ctx, w.job); err != nil || !s.Ended() {
-		return err
-	} else {
-		return w.note(ctx, s)
-	}
-}

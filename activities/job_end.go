@@ -2,6 +2,7 @@ package activities
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -135,6 +136,7 @@ func tail(r io.Reader, n int) ([]byte, error) {
 // use is what the job took, by the records of its attempts.
 func (w *jobWatch) use(ctx context.Context, r rl.UpdateResult) (*rl.JobUse, error) {
 	u := &rl.JobUse{Key: w.kept.Key, Launcher: w.kept.Launcher, Name: w.kept.Name}
+	var billed float64
 	all, err := w.attempts(ctx)
 	if err != nil {
 		return nil, err
@@ -143,10 +145,11 @@ func (w *jobWatch) use(ctx context.Context, r rl.UpdateResult) (*rl.JobUse, erro
 		u.Attempts++
 		u.QueuedSeconds += t.QueuedSeconds
 		u.RanSeconds += t.RanSeconds
+		billed += cmp.Or(t.BilledSeconds, t.RanSeconds)
 	}
 	if train, said := r.Seconds["train"]; said {
 		u.IdleSeconds = max(0, u.RanSeconds-train)
 	}
-	u.USD = u.RanSeconds / 3600 * w.config.USDHour
+	u.USD = billed / 3600 * w.config.USDHour
 	return u, nil
 }

@@ -13,7 +13,7 @@ var agreements = []func(rl.Config) (w wrong, ok bool){
 	membersAnActivity, groupsAnUpdate, minibatches, evaluationTasks, timeouts, nothingToLearn, tinyContext, tinyWidth, tinyWeights,
 	policyServer, tinyAlone, openaiAlone, published, warmUp, trainable, startingPoint, promoteFloor,
 	judgeServer, judgeSettings, judgeDefaults, judgeBands, judgeRoom, judgePrices, gateAlone, gateRange, gateOpens, addedTwice, overlong, contributions, rewardsOnce,
-	jobAlone, jobTimeout, localAlone, localPython,
+	jobAlone, jobTimeout, localAlone, localPython, kubernetesAlone, kubernetesImage, sagemakerAlone, sagemakerNeeds, sagemakerVPC,
 	tinkerTogether, tinkerRank, tinkerAlone, tinkerLoss, tinkerExtras, tinkerNorm, tinkerTemperature,
 	ratioCap, ratioCapAlone, length, mismatchCap, klInLoss, referenceUnused, referenceToCome, preference, preferenceAlone,
 }

@@ -51,6 +51,13 @@ func TestAgreements(t *testing.T) {
 		{"a gradient's norm in a service", strings.Replace(service, "use: tinker}", "use: tinker, max_grad_norm: 1}", 1), `run.yaml:4:38: update.max_grad_norm: found 1, expected 0 with update.use: tinker (the service's optim_step scales no gradient down)`},
 		{"another temperature in a service", service + "sampling: {temperature: 0.7}", `run.yaml:5:25: sampling.temperature: found 0.7, expected 1 with update.use: tinker (its log-probabilities are those of temperature 1)`},
 		{"a service's reduction without one", head + "update: {tinker: {reduces: sum}}", `run.yaml:3:28: update.tinker.reduces: found update.tinker.reduces, expected no such key without use: tinker`},
+		{"a cluster for nobody", head + "update: {kubernetes: {image: trainer}}", `run.yaml:3:22: update.kubernetes: found update.kubernetes, expected no such key without use: kubernetes`},
+		{"a cluster without an image", head + "update: {use: kubernetes, kubernetes: {queue: gpus}}", `run.yaml:3:39: update.kubernetes.image: found no update.kubernetes.image, expected the image that the job runs (infra/deploy/trainer.Dockerfile makes one)`},
+		{"a cluster", head + "update: {use: kubernetes, kubernetes: {image: trainer}}", ""},
+		{"a region for nobody", head + "update: {sagemaker: {spot: no}}", `run.yaml:3:21: update.sagemaker: found update.sagemaker, expected no such key without use: sagemaker`},
+		{"SageMaker without a role", head + "update: {use: sagemaker, sagemaker: {region: eu-central-1}}", `run.yaml:3:37: update.sagemaker.role: found no update.sagemaker.role, expected the role that a job has`},
+		{"SageMaker with nothing", head + "update: {use: sagemaker}", `run.yaml:3:15: update.sagemaker.region: found no update.sagemaker.region, expected the AWS region of the jobs`},
+		{"half a VPC", head + "update: {use: sagemaker, sagemaker: {region: eu-central-1, role: 'arn:aws:iam::123456789012:role/a', image: i, instance: ml.g5.xlarge, subnets: subnet-1}}", `run.yaml:3:145: update.sagemaker.subnets: found one without the other, expected both update.sagemaker.subnets and update.sagemaker.security_groups, or neither`},
 		{"ratio cap inside of the clip", head + "loss: {ratio_cap: 1.1}", `run.yaml:3:19: loss.ratio_cap: found 1.1, expected 0, or at least 1 + loss.clip_high, 1.28 (below, it would undo the clip)`},
 		{"ratio cap of another loss", head + "loss: {use: sapo, ratio_cap: 3}", `run.yaml:3:30: loss.ratio_cap: found 3, expected 0 with use: sapo (only ppo has a ratio to cap where the advantage is negative)`},
 		{"length of a mean", head + "loss: {length: 100}", `run.yaml:3:16: loss.length: found 100, expected 0 with reduction: token_mean (only constant divides by a length)`},
@@ -94,6 +101,12 @@ func TestDefaultsFitWhatTheFileSays(t *testing.T) {
 		{head + "policy: {use: tinker, url: 'http://h', model: m, base: /m}\nupdate: {use: tinker}", func(c rl.Config) bool {
 			u := c.Update
 			return u.LoRARank == 32 && u.Tinker.Reduces == "sequence_mean" && u.MaxGradNorm == 0 && u.WeightDecay == 0
+		}},
+		{head + "update: {use: kubernetes, kubernetes: {image: trainer}}", func(c rl.Config) bool {
+			return c.Update.Kubernetes.Keep.String() == "24h0m0s" && c.Update.Timeout.String() == "24h0m0s"
+		}},
+		{head + "update: {use: sagemaker, sagemaker: {region: eu-central-1, role: 'arn:aws:iam::123456789012:role/a', image: i, instance: ml.g5.xlarge}}", func(c rl.Config) bool {
+			return c.Update.SageMaker.VolumeGB == 100 && c.Update.SageMaker.Spot == "yes"
 		}},
 		{head + "loss: {use: cispo, clip_high: 2}", func(c rl.Config) bool { return c.Loss.ClipLow == 1 && c.Loss.ClipHigh == 2 }},
 		{head + "loss: {use: gspo}", func(c rl.Config) bool {

@@ -14,7 +14,7 @@ import (
 var live = []string{
 	"policy.url", "policy.concurrency", "group.quorum", "group.valid", "group.resample", "group.max_staleness", "group.per_activity", "curriculum", "reward", "advantage", "loss",
 	"update.learning_rate", "update.minibatches", "update.max_grad_norm", "update.beta1", "update.beta2", "update.weight_decay", "update.ramp",
-	"update.final_rate", "update.kl_stop", "update.timeout", "update.usd_hour", "updates", "eval.every", "eval.promote", "guard", "checkpoints",
+	"update.final_rate", "update.kl_stop", "update.timeout", "update.usd_hour", "update.kubernetes", "update.sagemaker", "updates", "eval.every", "eval.promote", "guard", "checkpoints",
 }
 
 // Pair is a key and the value that it is to have, as text.

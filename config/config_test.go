@@ -11,7 +11,7 @@ import (
 
 var names = Names{
 	Envs: []string{"maze", "orders"}, Rewards: []string{"cost", "exact", "format", "judge", "overlong", "turns"}, Advantages: []string{"cw_grpo", "dr_grpo", "gigpo", "grpo", "rloo"},
-	Losses: []string{"cispo", "dpo", "gspo", "ppo", "sapo"}, Policies: []string{"openai", "tinker", "tiny"}, Launchers: []string{"embedded", "local", "tinker"},
+	Losses: []string{"cispo", "dpo", "gspo", "ppo", "sapo"}, Policies: []string{"openai", "tinker", "tiny"}, Launchers: []string{"embedded", "kubernetes", "local", "sagemaker", "tinker"},
 }
 
 // problems are the lines of Parse's message, without the heading.

@@ -22,8 +22,9 @@ func aConfig(t *rapid.T) rl.Config {
 	c := recipe(rapid.SampledFrom(names.Envs).Draw(t, "env"))
 	if rapid.Bool().Draw(t, "served") {
 		c.Policy = rl.PolicyConfig{Use: "openai", URL: "http://" + rapid.StringMatching(`[a-z]{1,9}(:[0-9]{2,4})?(/([a-z0-9~:'-]|%4[0-9a-f]){0,9}){0,2}`).Draw(t, "host"), Model: "m", Base: "/models/m"}
-		c.WarmUp.Max, c.Update.Use, c.Update.USDHour = 0, "local", 1
-		fitJob(&c.Update, func(string) bool { return false })
+		c.WarmUp.Max, c.Update.USDHour = 0, 1
+		c.Update.Use = rapid.SampledFrom([]string{"kubernetes", "local", "sagemaker"}).Draw(t, "update.use")
+		elsewhere(&c.Update)
 		fitServed(&c.Policy, func(string) bool { return false })
 	}
 	if rapid.Bool().Draw(t, "judged") {
@@ -92,6 +93,25 @@ func aConfig(t *rapid.T) rl.Config {
 		t.Fatal(wrong)
 	}
 	return c
+}
+
+// elsewhere gives a job of its own what it needs, and all that can be said of it.
+func elsewhere(u *rl.UpdateConfig) {
+	switch u.Use {
+	case "kubernetes":
+		u.Kubernetes = rl.KubernetesConfig{
+			Image: "registry:5000/a/trainer@sha256:" + strings.Repeat("0a", 32), Namespace: "rl", Context: "prod", Queue: "gpus", GPUs: 1, CPUs: 0.5, Memory: "64Gi", NodeSelector: "pool=a100, example.com/zone=",
+			Tolerations: "nvidia.com/gpu:NoSchedule,spot=true", ServiceAccount: "trainer", Secret: "store", Template: "spec:\n  template: {}\n",
+		}
+	case "sagemaker":
+		u.SageMaker = rl.SageMakerConfig{
+			Region: "us-gov-west-1", Role: "arn:aws-us-gov:iam::123456789012:role/a/trainer", Image: "123456789012.dkr.ecr.us-gov-west-1.amazonaws.com/trainer:1", Instance: "ml.p4d.24xlarge",
+			Subnets: "subnet-0a1b2c, subnet-0a1b2d", SecurityGroups: "sg-0a1b2c",
+		}
+	}
+	never := func(string) bool { return false }
+	fitJob(u, never)
+	fitClusters(u, never)
 }
 
 // agreeOnReward mends what a drawn reward's keys do not agree on.

@@ -138,6 +138,28 @@ var rules = map[string]rule{
 	"checkpoints.keep_last":    {min: 1, max: 999_999},
 	"checkpoints.keep_best":    {max: 999_999},
 	"store":                    {form: &storeURI},
+
+	"update.kubernetes.image":           {form: &image},
+	"update.kubernetes.namespace":       {form: &clusterName},
+	"update.kubernetes.context":         {form: &oneLine},
+	"update.kubernetes.queue":           {form: &clusterName},
+	"update.kubernetes.gpus":            {max: 1024},
+	"update.kubernetes.cpus":            {max: 1024},
+	"update.kubernetes.memory":          {form: &memory},
+	"update.kubernetes.node_selector":   {form: &nodeLabels},
+	"update.kubernetes.tolerations":     {form: &tolerances},
+	"update.kubernetes.service_account": {form: &clusterName},
+	"update.kubernetes.secret":          {form: &clusterName},
+	"update.kubernetes.keep":            {min: 60, max: 365 * 24 * 3600},
+	"update.kubernetes.template":        {form: &words},
+	"update.sagemaker.region":           {form: &awsRegion},
+	"update.sagemaker.role":             {form: &roleARN},
+	"update.sagemaker.image":            {form: &image},
+	"update.sagemaker.instance":         {form: &instanceType},
+	"update.sagemaker.volume_gb":        {min: 1, max: 16_384},
+	"update.sagemaker.spot":             {names: fixed("yes", "no")},
+	"update.sagemaker.subnets":          {form: &vpcIDs},
+	"update.sagemaker.security_groups":  {form: &vpcIDs},
 }
 
 func fixed(names ...string) func(Names) []string { return func(Names) []string { return names } }

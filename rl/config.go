@@ -202,7 +202,7 @@ func (c Config) ReferenceVersion() Version {
 
 // UpdateConfig is the update job and its optimiser.
 type UpdateConfig struct {
-	Use          string  `json:"use" doc:"embedded: the trainer in this process; local: a process of its own on this machine; tinker: the service of policy.url"`
+	Use          string  `json:"use" doc:"embedded: the trainer in this process; local: a process of its own on this machine; kubernetes: a Job of a cluster; sagemaker: a training job of AWS; tinker: the service of policy.url"`
 	LearningRate float64 `json:"learning_rate" doc:"AdamW step size"`
 	Minibatches  int     `json:"minibatches" doc:"optimiser steps an update"`
 	MaxGradNorm  float64 `json:"max_grad_norm" doc:"gradients are scaled down to this norm; 0: never"`
@@ -214,9 +214,11 @@ type UpdateConfig struct {
 	KLStop       float64 `json:"kl_stop" doc:"the rest of an update is skipped once a minibatch's KL to the behaviour policy (k3, nats a token) passes this; 0: never"`
 
 	// A job of its own.
-	Timeout Duration    `json:"timeout,omitempty" doc:"jobs: wall clock that an attempt may have its machine; then the run is paused"`
-	USDHour float64     `json:"usd_hour,omitempty" doc:"jobs: price of an hour of the machines that one has"`
-	Local   LocalConfig `json:"local,omitzero" doc:"update.use: local"`
+	Timeout    Duration         `json:"timeout,omitempty" doc:"jobs: wall clock that an attempt may have its machine; then the run is paused"`
+	USDHour    float64          `json:"usd_hour,omitempty" doc:"jobs: price of an hour of the machines that one has"`
+	Local      LocalConfig      `json:"local,omitzero" doc:"update.use: local"`
+	Kubernetes KubernetesConfig `json:"kubernetes,omitzero" doc:"update.use: kubernetes"`
+	SageMaker  SageMakerConfig  `json:"sagemaker,omitzero" doc:"update.use: sagemaker"`
 
 	LoRARank int          `json:"lora_rank,omitempty" doc:"rank of the adapter that is trained in place of all weights"`
 	Tinker   TinkerConfig `json:"tinker,omitzero" doc:"update.use: tinker"`

@@ -52,6 +52,7 @@ type JobAttempt struct {
 	Identity      string  `json:"identity"` // what ran it
 	QueuedSeconds float64 `json:"queued_seconds"`
 	RanSeconds    float64 `json:"ran_seconds"`
+	BilledSeconds float64 `json:"billed_seconds,omitempty"` // of RanSeconds, that are paid for; 0: all
 }
 
 // JobAttemptSchema is the version of the JobAttempt JSON form.
@@ -64,6 +65,7 @@ type JobStatus struct {
 	State         string  `json:"state"` // queued or running
 	Attempt       int     `json:"attempt"`
 	Identity      string  `json:"identity,omitempty"`
+	Why           string  `json:"why,omitempty"` // what a queued one waits for
 	QueuedSeconds float64 `json:"queued_seconds"`
 	RanSeconds    float64 `json:"ran_seconds"`
 }
@@ -77,7 +79,7 @@ type JobUse struct {
 	QueuedSeconds float64 `json:"queued_seconds"` // without a machine
 	RanSeconds    float64 `json:"ran_seconds"`    // with one
 	IdleSeconds   float64 `json:"idle_seconds"`   // with one, and not training: starting, waiting, attempts that were lost
-	USD           float64 `json:"usd"`            // RanSeconds at update.usd_hour
+	USD           float64 `json:"usd"`            // at update.usd_hour, for the seconds that are billed
 }
 
 // Add adds what another job took.

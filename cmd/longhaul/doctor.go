@@ -44,8 +44,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		GroupID: groupSetUp,
 		Short:   "Try every connection and say what is wrong and how to mend it",
 		Long: "Tries the data directory, the store, Temporal and, with -f, everything else that a run.yaml needs: its names and numbers,\n" +
-			"its environment, its policy and its judge. When something does not work it exits as train would: 2 for a wrong setting or\n" +
-			"configuration, 1 for what does not answer.",
+			"its environment, its policy, its judge and the place where its update jobs run. When something does not work it exits as\n" +
+			"train would: 2 for a wrong setting or configuration, 1 for what does not answer.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := a.doctor(cmd.Context(), file)
 			if err := cmd.Context().Err(); err != nil {
@@ -81,6 +81,7 @@ func (a *app) doctor(ctx context.Context, file string) (d diagnosis) {
 		add(checkEnvironment(ctx, cfg))
 		add(a.checkPolicy(ctx, cfg)...)
 		add(a.checkJudge(ctx, cfg)...)
+		add(a.checkUpdate(ctx, cfg)...)
 	}
 	d.OK = true
 	for _, c := range d.Checks {

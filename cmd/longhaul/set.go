@@ -77,15 +77,15 @@ func (a *app) set(ctx context.Context, h *host, run rl.RunID, pairs []string, wh
 	return nil
 }
 
-// parsePairs reads KEY=VALUE, and the file that reward.rubric=@FILE names.
+// parsePairs reads KEY=VALUE, and the file that KEY=@FILE names where the value is a text that may lie in one.
 func parsePairs(given []string) (pairs []config.Pair, err error) {
 	for _, p := range given {
 		key, value, ok := strings.Cut(p, "=")
 		if !ok {
 			return nil, usagef("%q is not of the form KEY=VALUE, such as update.learning_rate=1e-4", p)
 		}
-		if key == "reward.rubric" {
-			if value, err = fromFile(value, "."); err != nil {
+		if _, ok := filed(&rl.Config{})[key]; ok {
+			if value, err = fromFile(key, value, "."); err != nil {
 				return nil, err
 			}
 		}
@@ -137,8 +137,13 @@ func inBrief(value string) string {
 	return value
 }
 
-// fromFile is a text, or, when it begins with @, what is in the file that it names, seen from a directory.
-func fromFile(text, dir string) (string, error) {
+// filed are the texts that may lie in a file, which run.yaml then names as @FILE: the run keeps the text.
+func filed(c *rl.Config) map[string]*string {
+	return map[string]*string{"reward.rubric": &c.Reward.Rubric, "update.kubernetes.template": &c.Update.Kubernetes.Template}
+}
+
+// fromFile is a key's text, or, when it begins with @, what is in the file that it names, seen from a directory.
+func fromFile(key, text, dir string) (string, error) {
 	name, named := strings.CutPrefix(text, "@")
 	if !named {
 		return text, nil
@@ -150,9 +155,9 @@ func fromFile(text, dir string) (string, error) {
 	b, err := os.ReadFile(name)
 	switch {
 	case err != nil:
-		return "", rl.Errorf(rl.Invalid, "reward.rubric", "%w", err)
+		return "", rl.Errorf(rl.Invalid, key, "%w", err)
 	case len(b) > most:
-		return "", rl.Errorf(rl.Invalid, "reward.rubric", "%s has %d bytes, more than %d", name, len(b), most)
+		return "", rl.Errorf(rl.Invalid, key, "%s has %d bytes, more than %d", name, len(b), most)
 	}
 	return string(b), nil
 }

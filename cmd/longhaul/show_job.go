@@ -83,10 +83,14 @@ func (v viewer) job(j shownJob) {
 
 func seconds(s float64) string { return render.Duration(time.Duration(s * float64(time.Second))) }
 
-// jobState is "attempt 2 of its job has run for 35 s".
+// jobState is "attempt 2 of its job has run for 35 s", or "... been queued for 35 s (Unschedulable: no node has a GPU)".
 func jobState(j rl.JobStatus) string {
 	if j.State == "queued" {
-		return fmt.Sprintf("attempt %d of its job has been queued for %s", j.Attempt, seconds(j.QueuedSeconds))
+		why := ""
+		if j.Why != "" {
+			why = " (" + j.Why + ")"
+		}
+		return fmt.Sprintf("attempt %d of its job has been queued for %s%s", j.Attempt, seconds(j.QueuedSeconds), why)
 	}
 	return fmt.Sprintf("attempt %d of its job has run for %s", j.Attempt, seconds(j.RanSeconds))
 }

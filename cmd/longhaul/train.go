@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,8 +50,10 @@ func readConfig(file string) (rl.Config, error) {
 		return rl.Config{}, rl.Errorf(rl.Invalid, file, "%w", err)
 	}
 	cfg, err := config.Parse(file, src, registered())
-	if err == nil && strings.HasPrefix(cfg.Reward.Rubric, "@") {
-		cfg.Reward.Rubric, err = fromFile(cfg.Reward.Rubric, filepath.Dir(file))
+	for key, text := range filed(&cfg) {
+		if err == nil {
+			*text, err = fromFile(key, *text, filepath.Dir(file))
+		}
 	}
 	if err == nil {
 		err = config.Check(cfg, registered())

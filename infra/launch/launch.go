@@ -33,7 +33,7 @@ const (
 	Queued  State = "queued"  // accepted, waits for a machine
 	Running State = "running" // has a machine
 	Done    State = "done"    // ended with exit code 0: its result is in the store
-	Failed  State = "failed"  // ended with ExitPermanent: the same spec would fail again
+	Failed  State = "failed"  // ended with ExitPermanent, or with what only a person can mend: it would fail again
 	Lost    State = "lost"    // ended otherwise: pre-empted, killed, or with an error that another attempt may survive
 )
 
@@ -50,10 +50,11 @@ type Status struct {
 	State    State
 	Attempt  int           // the last that Ensure started, from 1; 0: Absent
 	Exit     int           // of the last attempt, once ended; -1: a signal, or unknown
-	Why      string        // of Failed and Lost, in the launcher's own words; may be empty
+	Why      string        // of Failed and Lost, and what a Queued one waits for, in the launcher's own words; may be empty
 	Identity string        // what ran it, to be looked up there: a process id and host, a pod, a job's ARN
 	Queued   time.Duration // that the last attempt waited for a machine
 	Ran      time.Duration // that the last attempt had one, so far
+	Billed   time.Duration // of Ran, that is paid for; 0: all of it, or not known yet
 }
 
 // Ended reports whether the last attempt is over.

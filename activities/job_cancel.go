@@ -1,0 +1,68 @@
+package activities
+
+import (
+	"context"
+
+	"github.com/longhaul-rl/longhaul/infra/launch"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
+)
+
+// CancelJob cancels the job that makes an update, if it is one of its own and under way, and returns once it no longer
+// runs.
+func (a *Activities) CancelJob(ctx context.Context, in Stage) error {
+	defer beat(ctx)()
+	return temporalError(ctx, a.cancelJob(ctx, in))
+}
+
+func (a *Activities) cancelJob(ctx context.Context, in Stage) error {
+	st, cfg, err := a.open(ctx, in)
+	if err != nil || cfg.Update.Use == embeddedTrainer {
+		return err
+	}
+	_, kept, ok, err := recorded[rl.JobRecord](ctx, st, store.JobRecordKey(in.Run, in.Update))
+	if err != nil || !ok {
+		return err
+	}
+	w, err := a.watch(ctx, in, st, cfg, kept.Key)
+	if err != nil {
+		return err
+	}
+	return w.cancel(ctx)
+}
+
+// cancel ends the job, and records what it had come to. A cluster forgets what it cancels: so it is asked before, too.
+func (w *jobWatch) cancel(ctx context.Context) error {
+	was, err := w.launcher.Poll(ctx, w.job)
+	if err != nil || was.State == launch.Absent {
+		return err
+	}
+	wrote, err := w.wrote(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.launcher.Cancel(ctx, w.job); err != nil {
+		return err
+	}
+	now, err := w.launcher.Poll(ctx, w.job)
+	switch {
+	case err != nil:
+		return err
+	case now.State != launch.Absent:
+		return w.note(ctx, now)
+	case !was.Ended():
+		was.State, was.Exit, was.Why = launch.Lost, -1, "cancelled"
+	}
+	return w.keep(ctx, was, wrote)
+}
+
+// next is the number of the attempt to start: after the last that the launcher knows or, where it has forgotten, that is
+// on record.
+func (w *jobWatch) next(ctx context.Context, s launch.Status) (int, error) {
+	n := s.Attempt
+	all, err := w.attempts(ctx)
+	for _, t := range all {
+		n = max(n, t.Attempt)
+	}
+	return n + 1, err
+}
