@@ -29,10 +29,11 @@ class Adapter:
         self.file = Tensors([path]) if path else None
 
     @staticmethod
-    def of(directory: Path, model: nn.Module, rank: int, alpha: float, seed: int) -> "Adapter":
-        """The adapter of a checkpoint, or a new one. Failure: invalid when the checkpoint's is of another kind than is asked for."""
+    def of(directory: Path, model: nn.Module, rank: int | None, alpha: float, seed: int) -> "Adapter":
+        """The adapter of a checkpoint, or a new one; rank None: the checkpoint's, of whatever kind. Failure: invalid when it is of another
+        kind than is asked for."""
         path = directory / ADAPTER_CONFIG
-        asked = rank, alpha or 2 * rank
+        asked = rank, alpha or 2 * (rank or 0)
         if not path.exists():
             return Adapter(model, *asked, seed, None)
         try:
@@ -40,7 +41,7 @@ class Adapter:
             was = had["r"], had["lora_alpha"]
         except (ValueError, KeyError, TypeError) as e:
             raise Failure("corrupt", f"base checkpoint {ADAPTER_CONFIG}", str(e)) from e
-        if was != asked:
+        if rank is not None and was != asked:
             raise Failure("invalid", "update.lora_rank", f"the base checkpoint's adapter has rank and alpha {was}, not {asked}")
         return Adapter(model, *was, seed, directory / ADAPTER)
 

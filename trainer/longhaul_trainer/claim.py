@@ -92,7 +92,7 @@ class Claim:
         """Lets the next one begin at once."""
         self.stop.set()
         if self.renewing:
-            self.renewing.join()
+            self.renewing.join(5)  # it may be waiting for a store that does not answer
         if not self.mine or self.lost:
             return
         self.store.put(self.key, self.body(0), etag=self.etag)

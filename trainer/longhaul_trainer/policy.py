@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Settings:
     """The keys of `update` in run.yaml that say how the policy is held."""
 
-    lora_rank: int = 0  # 0: all weights are trained
+    lora_rank: int | None = 0  # 0: all weights are trained; None: an adapter or not, as the files have it
     lora_alpha: float = 0.0
     precision: str = "float32"  # or bfloat16, of the forward and backward pass; trained weights are float32 always
     gradient_checkpointing: str = "off"

@@ -28,12 +28,12 @@ first = os.environ.get("RANK", "0") == "0"
 
 
 def tell(what: str, done: int, total: int) -> None:
-    say({"what": what, "done": min(done, total), "total": total})
+    if first:
+        say({"what": what, "done": min(done, total), "total": total})
 
 
 def say(line: dict) -> None:
-    if first:
-        print(json.dumps(line), flush=True)
+    print(json.dumps(line), flush=True)
 
 
 def loss_of(config: dict, tokens: int) -> Loss:
@@ -67,8 +67,8 @@ def run(directory: Path) -> None:
         return score(policy, rows, temperature, optimiser.row_tokens, lambda done, total: tell(what, done, total))
 
     if work["reference"] == "files":
-        whole = Settings(precision=settings.precision)
-        give(rows, "reference", scored(Policy(directory / "reference", whole, 0, device, shards), "reference"))
+        any_ = Settings(lora_rank=None, precision=settings.precision)
+        give(rows, "reference", scored(Policy(directory / "reference", any_, 0, device, shards), "reference"))
     policy = Policy(directory / "base", settings, spec["seed"], device, shards)
     check_rows(rows, policy.vocabulary, policy.context)
     if work["reference"] == "base":

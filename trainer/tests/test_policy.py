@@ -118,6 +118,13 @@ class Policies(unittest.TestCase):
             logs = theirs(input_ids=row.tokens[None]).logits[0].log_softmax(-1)
         self.near(score(policy, [row], 1.0, 0, quiet)[0], logs[row.at - 1, row.tokens[row.at]])
 
+    def test_a_reference_is_what_its_files_say(self):
+        policy = self.policy(LORA)
+        self.train(policy)
+        found = self.policy(Settings(lora_rank=None), self.saved(policy, "out"))
+        self.assertTrue(torch.equal(score(found, self.rows, 1.0, 0, quiet)[0], score(policy, self.rows, 1.0, 0, quiet)[0]))
+        self.assertIsNone(self.policy(Settings(lora_rank=None)).adapter)
+
     def test_two_updates_are_one_that_was_interrupted_between_them(self):
         """The moments and the step of the optimiser are the checkpoint's, whatever the files: whole, adapter, shards, bfloat16."""
         for name, settings, base in (
