@@ -97,6 +97,7 @@ func (l *local) Poll(_ context.Context, job Job) (Status, error) {
 	}
 	began, ended := d.times(n)
 	if !free {
+		d.see()
 		if !began.IsZero() {
 			s.Ran = time.Since(began)
 		}

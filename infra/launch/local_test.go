@@ -141,7 +141,7 @@ func TestLocalJobLosesAProcess(t *testing.T) {
 				t.Errorf("without its shell it is %+v, %v", s, err)
 			}
 		}
-		if s := await(t, l, job, 1, c.want); s.Exit != c.exit {
+		if s := await(t, l, job, 1, c.want); s.Exit != c.exit || s.Ran < 200*time.Millisecond && c.kill != "inner" {
 			t.Errorf("killed %q: %+v, want exit %d", c.kill, s, c.exit)
 		}
 	}
