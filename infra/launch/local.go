@@ -35,11 +35,8 @@ type local struct {
 
 func openLocal(u rl.UpdateConfig, h Host) (Launcher, error) {
 	dir, err := filepath.Abs(h.Dir)
-	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
-	}
 	if err != nil {
-		return nil, rl.Errorf(rl.Refused, "local jobs", "%s cannot be made: %w", h.Dir, err)
+		return nil, rl.Errorf(rl.Refused, "local jobs", "%w", err)
 	}
 	host, err := os.Hostname()
 	if err != nil {
