@@ -23,8 +23,16 @@ demo: build ## builds, then trains an agent from end to end and shows what it le
 build: ## compiles ./bin/longhaul (minutes the first time, with progress; seconds later)
 	@scripts/build.sh bin/longhaul ./cmd/longhaul
 
+# What the tests need of Python, unless the environment names it.
+PYTHON = if [ -z "$$LONGHAUL_TEST_PYTHON" ]; then env=$$(scripts/python.sh) && export LONGHAUL_TEST_PYTHON=$$env/bin/python \
+	LONGHAUL_TEST_MOTO=$$env/bin/moto_server LONGHAUL_TEST_TEMPORAL=$$env/bin/temporal; fi
+
 .PHONY: test
-test: build ## all tests with the real parts (cold about 15 minutes on 2 cores, warm about 8)
+test: build ## all tests with the real parts, the trainer in PyTorch among them (cold about 15 minutes on 2 cores, warm about 10)
+	@$(PYTHON) && echo "testing every package; a line as each is done" && $(GO) test -timeout 30m ./...
+
+.PHONY: test-go
+test-go: build ## the same without what needs Python
 	@echo "testing every package; a line as each is done"
 	@$(GO) test -timeout 20m ./...
 
@@ -80,7 +88,7 @@ PYTHON_PINNED := 3.11
 PIN = uv pip compile --quiet --universal --python-version $(PYTHON_PINNED) --generate-hashes --no-annotate --no-header requirements.in -o requirements.txt
 .PHONY: requirements
 requirements: requirements-tinker requirements-vllm ## pins what the trainer, the tests and the scripts need of Python (needs uv)
-	@for d in trainer .ci; do (cd $$d && $(PIN)) || exit 1; done
+	@for d in trainer .ci scripts/uv; do (cd $$d && $(PIN)) || exit 1; done
 	@cd scripts/real_judge && $(PIN) --no-deps
 	@cd scripts/kube && $(PIN) --no-deps
 

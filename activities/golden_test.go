@@ -4,25 +4,29 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/safetensors"
+	"github.com/longhaul-rl/longhaul/store"
 	"github.com/longhaul-rl/longhaul/tiny"
 	"github.com/longhaul-rl/longhaul/tiny/nn"
 )
 
-// The golden batch: one optimiser step from the same weights on the same batch, by the embedded trainer and by the one in
-// PyTorch, with every loss. The loss agrees to 1e-5, the gradient points the same way (cosine 0.9999), and the
-// weights agree to 1e-5. LONGHAUL_TEST_PYTHON names a Python with torch and transformers (.ci/run installs one).
+// The golden batch: an update from the same weights on the same batch, by the embedded trainer and by the one in PyTorch, with
+// every loss. Metrics have the same names and agree to 1e-5, the gradient points the same way (cosine 0.9999), and the weights
+// agree to 1e-5. LONGHAUL_TEST_PYTHON names a Python with torch and transformers (make test makes one).
 func TestTrainersAgree(t *testing.T) {
 	python := os.Getenv("LONGHAUL_TEST_PYTHON")
 	if python == "" {
-		t.Skip("LONGHAUL_TEST_PYTHON names no Python with torch and transformers; .ci/run installs one")
+		t.Skip("LONGHAUL_TEST_PYTHON names no Python with torch and transformers; make test makes one")
 	}
 	b, dir := open(t, "a"), t.TempDir()
 	base, reference := aPolicy(t, 1), aPolicy(t, 2)
@@ -30,38 +34,53 @@ func TestTrainersAgree(t *testing.T) {
 	written(t, filepath.Join(dir, "reference"), reference)
 	published(t, b, run, 0, reference)
 	manifest := published(t, b, run, 1, base)
-	steps := append(policySteps(t, b, manifest, aBatch(3, base.Model, t), dir), pairStep(t, b, manifest, aBatch(4, base.Model, t), dir))
-	steps = append(steps, demonstrationStep(t, b, manifest, aBatch(5, nil, t), dir))
+	batch := aBatch(3, base.Model, t)
+	for i, group := range []int{0, 0, 1, 1, 2, 3, 2, 4} { // three pairs; the row without a loss is in none
+		batch.Samples[i].Episode.Task, batch.Samples[i].Episode.Member = rl.TaskID(fmt.Sprint("train-", group)), i
+	}
+	write(t, filepath.Join(dir, "batch.safetensors"), store.EncodeBatch(batch))
+	work := spec(t, b, manifest, batch)
 	var jobs []map[string]any
-	for _, s := range steps {
-		jobs = append(jobs, s.job)
+	var configs []rl.Config
+	for i, g := range goldens() {
+		cfg := tuned(t, func(c *rl.Config) {
+			c.Update.Minibatches, c.Update.MaxGradNorm = 1, []float64{.01, 1000}[i%2]
+			g.change(c)
+		})
+		configs, jobs = append(configs, cfg), append(jobs, map[string]any{"config": cfg, "spec": work, "demonstrations": g.sft})
 	}
-	body, err := json.Marshal(jobs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "jobs.json"), body)
-	theirs := inPyTorch(t, python, dir)
-	for i, s := range steps {
-		trainer, ours, err := s.ours()
+	write(t, filepath.Join(dir, "jobs.json"), rl.CanonicalJSON(jobs))
+	inPyTorch(t, python, dir)
+	for i, v := range goldens() {
+		trainer, ours, err := train(t, b, configs[i], work)
+		if v.sft {
+			trainer, ours, err = imitate(t, b, configs[i], work, batch)
+		}
 		if err != nil {
-			t.Fatalf("%s: %v", s.name, err)
-		}
-		for _, name := range []string{"loss", "kl", "reference_kl", "entropy", "clip_low_fraction", "clip_high_fraction", "off_policy_masked_fraction", "ratio_max"} {
-			if _, ok := ours[name]; ok && !(math.Abs(ours[name]-theirs[i][name]) < 1e-5) {
-				t.Errorf("%s: %s %v, theirs %v", s.name, name, ours[name], theirs[i][name])
-			}
-		}
-		if n := ours["grad_norm"]; !(math.Abs(n-theirs[i]["grad_norm"]) < 1e-4*n) {
-			t.Errorf("%s: gradient of norm %v, theirs %v", s.name, n, theirs[i]["grad_norm"])
+			t.Fatalf("%s: %v", v.name, err)
 		}
 		at := filepath.Join(dir, fmt.Sprint(i))
+		theirs := metrics(t, at)
+		if !slices.Equal(slices.Sorted(maps.Keys(ours)), slices.Sorted(maps.Keys(theirs))) {
+			t.Errorf("%s: metrics %v, theirs %v", v.name, ours, theirs)
+		}
+		for name, value := range ours {
+			if bound := 1e-5 * max(1, math.Abs(value)); name != "grad_norm" && !(math.Abs(value-theirs[name]) < bound) {
+				t.Errorf("%s: %s %v, theirs %v", v.name, name, value, theirs[name])
+			}
+		}
+		if n := ours["grad_norm"]; !(math.Abs(n-theirs["grad_norm"]) < 1e-4*n) {
+			t.Errorf("%s: gradient of norm %v, theirs %v", v.name, n, theirs["grad_norm"])
+		}
 		if far := distance(tensors(t, trainer.Model.Tensors()), read(t, at, tiny.WeightsFile)); !(far < 1e-5) {
-			t.Errorf("%s: the weights differ by %v", s.name, far)
+			t.Errorf("%s: the weights differ by %v", v.name, far)
+		}
+		if configs[i].Update.Minibatches > 1 {
+			continue
 		}
 		before, mine, other := tensors(t, base.State()), tensors(t, trainer.State()), read(t, at, tiny.OptimizerFile)
-		if cos := cosine(s.cfg.Update.Beta1, before, mine, other); !(cos >= .9999) {
-			t.Errorf("%s: cosine of the gradients %v", s.name, cos)
+		if cos := cosine(configs[i].Update.Beta1, before, mine, other); !(cos >= .9999) {
+			t.Errorf("%s: cosine of the gradients %v", v.name, cos)
 		}
 	}
 }
@@ -70,7 +89,7 @@ func TestTrainersAgree(t *testing.T) {
 func TestTrainerInPython(t *testing.T) {
 	python := os.Getenv("LONGHAUL_TEST_PYTHON")
 	if python == "" {
-		t.Skip("LONGHAUL_TEST_PYTHON names no Python with torch and transformers; .ci/run installs one")
+		t.Skip("LONGHAUL_TEST_PYTHON names no Python with torch and transformers; make test makes one")
 	}
 	cmd := exec.Command(python, "-m", "unittest", "discover", "-s", "tests")
 	cmd.Dir = "../trainer"
@@ -80,25 +99,31 @@ func TestTrainerInPython(t *testing.T) {
 	}
 }
 
-// inPyTorch runs trainer/tests/golden.py on a directory and returns the metrics of its jobs.
-func inPyTorch(t *testing.T, python, dir string) (metrics []map[string]float64) {
+// inPyTorch runs trainer/tests/golden.py on a directory.
+func inPyTorch(t *testing.T, python, dir string) {
 	t.Helper()
 	trainer, err := filepath.Abs("../trainer")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var errs bytes.Buffer
 	cmd := exec.Command(python, filepath.Join(trainer, "tests", "golden.py"), dir)
-	cmd.Stderr = &errs
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+trainer, "PYTHONDONTWRITEBYTECODE=1", "HF_HUB_OFFLINE=1", "TRANSFORMERS_OFFLINE=1")
-	out, err := cmd.Output()
-	if err == nil {
-		err = json.Unmarshal(out, &metrics)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
+}
+
+// metrics are what an update of golden.py came to.
+func metrics(t *testing.T, dir string) (by map[string]float64) {
+	t.Helper()
+	body, err := os.ReadFile(filepath.Join(dir, "metrics.json"))
 	if err != nil {
-		t.Fatalf("%v\n%s", err, errs.Bytes())
+		t.Fatal(err)
 	}
-	return metrics
+	if err := json.Unmarshal(body, &by); err != nil {
+		t.Fatal(err)
+	}
+	return by
 }
 
 // cosine is that of two steps' gradients g, which AdamW's first moment holds: m = beta*before + (1-beta)*g.

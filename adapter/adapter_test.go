@@ -99,11 +99,11 @@ func TestMergeRefuses(t *testing.T) {
 }
 
 // peft's own merge of an adapter that peft made, in each type that weights are kept in. LONGHAUL_TEST_PYTHON names a
-// Python with torch, transformers and peft (.ci/run installs one).
+// Python with torch, transformers and peft (make test makes one).
 func TestMergeIsPefts(t *testing.T) {
 	python := os.Getenv("LONGHAUL_TEST_PYTHON")
 	if python == "" {
-		t.Skip("LONGHAUL_TEST_PYTHON names no Python with torch, transformers and peft; .ci/run installs one")
+		t.Skip("LONGHAUL_TEST_PYTHON names no Python with torch, transformers and peft; make test makes one")
 	}
 	dir := t.TempDir()
 	peft := func(step string) {

@@ -12,6 +12,7 @@ func TestAgreements(t *testing.T) {
 	const head = "name: a\nenv: {use: orders}\n"
 	const served = head + "policy: {use: openai, url: 'http://gpu:8000/v1', model: Qwen/Qwen3-4B}\n"
 	const service = head + "policy: {use: tinker, url: 'http://gpu:8000', model: Qwen/Qwen3-4B, base: /models/q}\nupdate: {use: tinker}\n"
+	based := strings.Replace(served, "model:", "base: /models/qwen, model:", 1)
 	for _, c := range []struct{ name, src, want string }{
 		{"members", head + "group: {size: 4, per_activity: 5}", `run.yaml:3:32: group.per_activity: found 5, expected at most group.size, 4`},
 		{"minibatches", head + "group: {size: 2, per_update: 2}\nupdate: {minibatches: 5}", `run.yaml:4:23: update.minibatches: found 5, expected at most group.size x group.per_update, 4`},
@@ -58,6 +59,10 @@ func TestAgreements(t *testing.T) {
 		{"SageMaker without a role", head + "update: {use: sagemaker, sagemaker: {region: eu-central-1}}", `run.yaml:3:37: update.sagemaker.role: found no update.sagemaker.role, expected the role that a job has`},
 		{"SageMaker with nothing", head + "update: {use: sagemaker}", `run.yaml:3:15: update.sagemaker.region: found no update.sagemaker.region, expected the AWS region of the jobs`},
 		{"half a VPC", head + "update: {use: sagemaker, sagemaker: {region: eu-central-1, role: 'arn:aws:iam::123456789012:role/a', image: i, instance: ml.g5.xlarge, subnets: subnet-1}}", `run.yaml:3:145: update.sagemaker.subnets: found one without the other, expected both update.sagemaker.subnets and update.sagemaker.security_groups, or neither`},
+		{"packing in the embedded trainer", head + "update: {row_tokens: 512}", `run.yaml:3:22: update.row_tokens: found 512, expected the key only with use: one of [local kubernetes sagemaker]`},
+		{"an adapter for tiny", head + "update: {use: local, lora_rank: 8}", `run.yaml:3:33: update.lora_rank: found 8, expected 0 with policy.use: tiny (the embedded server plays whole models, without adapters)`},
+		{"a scale of no adapter", based + "update: {use: local, lora_alpha: 8}", `run.yaml:4:34: update.lora_alpha: found 8, expected 0 without an update.lora_rank (there is no adapter to scale)`},
+		{"everything in PyTorch", based + "update: {use: local, lora_rank: 8, lora_alpha: 32, precision: float32, gradient_checkpointing: on, processes: 8, row_tokens: 16384}", ""},
 		{"ratio cap inside of the clip", head + "loss: {ratio_cap: 1.1}", `run.yaml:3:19: loss.ratio_cap: found 1.1, expected 0, or at least 1 + loss.clip_high, 1.28 (below, it would undo the clip)`},
 		{"ratio cap of another loss", head + "loss: {use: sapo, ratio_cap: 3}", `run.yaml:3:30: loss.ratio_cap: found 3, expected 0 with use: sapo (only ppo has a ratio to cap where the advantage is negative)`},
 		{"length of a mean", head + "loss: {length: 100}", `run.yaml:3:16: loss.length: found 100, expected 0 with reduction: token_mean (only constant divides by a length)`},
@@ -91,6 +96,9 @@ func TestDefaultsFitWhatTheFileSays(t *testing.T) {
 		ok  func(rl.Config) bool
 	}{
 		{head + "group: {size: 2, per_update: 3}", func(c rl.Config) bool { return c.Group.PerActivity == 2 && c.Update.Minibatches == 6 }},
+		{head + "update: {use: local}", func(c rl.Config) bool {
+			return c.Update.Precision == "float32" && c.Update.RowTokens == 1024 && c.Update.Processes == 1 && c.Update.Checkpointing == "off"
+		}},
 		{head + "loss: {use: cispo}", func(c rl.Config) bool { return c.Loss.ClipLow == 1 && c.Loss.ClipHigh == 4 }},
 		{head + "advantage: {use: cw_grpo}\nreward: {use: judge, url: 'http://a', model: m}", func(c rl.Config) bool { return c.Reward.PerTurn == "asked" }},
 		{head + "advantage: {use: gigpo}", func(c rl.Config) bool { return c.Advantage.Gamma == .95 }},

@@ -79,6 +79,7 @@ func fit(c *rl.Config, given func(path string) bool) {
 		c.Env.TurnTimeout = min(c.Env.TurnTimeout, c.Env.EpisodeTimeout)
 	}
 	fitLoss(&c.Loss, given)
+	fitTorch(c, given)
 }
 
 // fitLoss gives a loss the clip range and the reduction of the paper it comes from.

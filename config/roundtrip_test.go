@@ -26,6 +26,7 @@ func aConfig(t *rapid.T) rl.Config {
 		c.Update.Use = rapid.SampledFrom([]string{"kubernetes", "local", "sagemaker"}).Draw(t, "update.use")
 		elsewhere(&c.Update)
 		fitServed(&c.Policy, func(string) bool { return false })
+		fitTorch(&c, func(string) bool { return false })
 	}
 	if rapid.Bool().Draw(t, "judged") {
 		c.Reward.Use, c.Reward.URL, c.Reward.Model = "judge", "http://judge/v1", "m"

@@ -220,8 +220,15 @@ type UpdateConfig struct {
 	Kubernetes KubernetesConfig `json:"kubernetes,omitzero" doc:"update.use: kubernetes"`
 	SageMaker  SageMakerConfig  `json:"sagemaker,omitzero" doc:"update.use: sagemaker"`
 
-	LoRARank int          `json:"lora_rank,omitempty" doc:"rank of the adapter that is trained in place of all weights"`
-	Tinker   TinkerConfig `json:"tinker,omitzero" doc:"update.use: tinker"`
+	Tinker TinkerConfig `json:"tinker,omitzero" doc:"update.use: tinker"`
+
+	// The trainer in PyTorch (local, kubernetes, sagemaker); tinker has a rank too.
+	LoRARank      int     `json:"lora_rank,omitempty" doc:"rank of the adapter that is trained in place of all weights"`
+	LoRAAlpha     float64 `json:"lora_alpha,omitempty" doc:"the adapter counts lora_alpha / lora_rank times; 0: 2 x lora_rank"`
+	Precision     string  `json:"precision,omitempty" doc:"float32, or bfloat16 for the passes through the model; weights that are trained are float32 always"`
+	Checkpointing string  `json:"gradient_checkpointing,omitempty" doc:"on: activations are computed again on the way back, which takes a third more time and much less memory; or off"`
+	Processes     int     `json:"processes,omitempty" doc:"processes on one machine, a GPU each, that the model is sharded over (FSDP2)"`
+	RowTokens     int     `json:"row_tokens,omitempty" doc:"rows are packed into passes of so many tokens; a longer row is a pass of its own"`
 }
 
 // EvalConfig is how often held-out tasks are played, and what makes a version the best.

@@ -27,12 +27,12 @@ json.dump({"logits": logits.tolist(), "ids": tokenizer.encode(asked["text"], add
 `
 
 // The files of a checkpoint are a Hugging Face directory: transformers computes the logits that our sampler does, to
-// 1e-4, and its tokenizer gives our ids. LONGHAUL_TEST_PYTHON names a Python with transformers and torch (.ci/run
-// installs one). A test of package nn holds the same tensors against a plain Llama in Go.
+// 1e-4, and its tokenizer gives our ids. LONGHAUL_TEST_PYTHON names a Python with transformers and torch (make test
+// makes one). A test of package nn holds the same tensors against a plain Llama in Go.
 func TestTransformersAgrees(t *testing.T) {
 	python := os.Getenv("LONGHAUL_TEST_PYTHON")
 	if python == "" {
-		t.Skip("LONGHAUL_TEST_PYTHON names no Python with transformers and torch; .ci/run installs one")
+		t.Skip("LONGHAUL_TEST_PYTHON names no Python with transformers and torch; make test makes one")
 	}
 	model := nn.New(nn.Config{V: Vocab, D: 96, L: 3, F: 256, Ctx: 256}, 5)
 	files, _, err := EncodeFiles(nn.NewTrainer(model, 1))

@@ -19,7 +19,7 @@ import (
 // The same run on a Temporal server and an S3 server that are processes of their own, reached by the environment
 // alone, ends with the checkpoint that the embedded ones give.
 //
-// LONGHAUL_TEST_TEMPORAL and LONGHAUL_TEST_MOTO name the two executables (.ci/run installs them). Without them the
+// LONGHAUL_TEST_TEMPORAL and LONGHAUL_TEST_MOTO name the two executables (make test installs them). Without them the
 // embedded run is compared with a second embedded run, in another directory.
 func TestSeparateServersSameBytes(t *testing.T) {
 	embedded := open(t, t.TempDir(), 2)

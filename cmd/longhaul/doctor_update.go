@@ -9,10 +9,10 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// checkUpdate tries what the run's update jobs need of the place where they run. Nil where that is this machine.
+// checkUpdate tries what the run's update jobs need of the place where they run. Nil where they are this process's own.
 func (a *app) checkUpdate(ctx context.Context, cfg rl.Config) (checks []check) {
 	use := cfg.Update.Use
-	if use == "local" || !slices.Contains(launch.Names(), use) {
+	if !slices.Contains(launch.Names(), use) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)

@@ -99,7 +99,7 @@ func TestKilledPartsEndTheSame(t *testing.T) {
 func TestKilledPartsOutside(t *testing.T) {
 	temporal, moto := os.Getenv("LONGHAUL_TEST_TEMPORAL"), os.Getenv("LONGHAUL_TEST_MOTO")
 	if temporal == "" || moto == "" {
-		t.Skip("LONGHAUL_TEST_TEMPORAL and LONGHAUL_TEST_MOTO name no servers; .ci/run installs them")
+		t.Skip("LONGHAUL_TEST_TEMPORAL and LONGHAUL_TEST_MOTO name no servers; make test installs them")
 	}
 	want := newCrashing(t).end(t)
 	front, s3 := free(t), free(t)

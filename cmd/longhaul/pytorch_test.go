@@ -18,11 +18,11 @@ import (
 
 // The order desk, trained by PyTorch in jobs of their own and played by the embedded policy, which takes each checkpoint
 // from them: it learns as with the embedded trainer, and the ledgers are the same. One job is told to end in mid-update.
-// LONGHAUL_TEST_PYTHON names a Python with what trainer/requirements.txt lists (.ci/run installs one).
+// LONGHAUL_TEST_PYTHON names a Python with what trainer/requirements.txt lists (make test makes one).
 func TestPyTorchTrainsTheOrderDesk(t *testing.T) {
 	python := os.Getenv("LONGHAUL_TEST_PYTHON")
 	if python == "" {
-		t.Skip("LONGHAUL_TEST_PYTHON names no Python with torch and transformers; .ci/run installs one")
+		t.Skip("LONGHAUL_TEST_PYTHON names no Python with torch and transformers; make test makes one")
 	}
 	trainer, err := filepath.Abs("../../trainer")
 	if err != nil {

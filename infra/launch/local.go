@@ -35,11 +35,8 @@ type local struct {
 
 func openLocal(u rl.UpdateConfig, h Host) (Launcher, error) {
 	dir, err := filepath.Abs(h.Dir)
-	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
-	}
 	if err != nil {
-		return nil, rl.Errorf(rl.Refused, "local jobs", "%s cannot be made: %w", h.Dir, err)
+		return nil, rl.Errorf(rl.Refused, "local jobs", "%w", err)
 	}
 	host, err := os.Hostname()
 	if err != nil {
@@ -97,6 +94,7 @@ func (l *local) Poll(_ context.Context, job Job) (Status, error) {
 	}
 	began, ended := d.times(n)
 	if !free {
+		d.see()
 		if !began.IsZero() {
 			s.Ran = time.Since(began)
 		}

@@ -141,7 +141,7 @@ func TestLocalJobLosesAProcess(t *testing.T) {
 				t.Errorf("without its shell it is %+v, %v", s, err)
 			}
 		}
-		if s := await(t, l, job, 1, c.want); s.Exit != c.exit {
+		if s := await(t, l, job, 1, c.want); s.Exit != c.exit || s.Ran < 200*time.Millisecond && c.kill != "inner" {
 			t.Errorf("killed %q: %+v, want exit %d", c.kill, s, c.exit)
 		}
 	}
@@ -199,5 +199,26 @@ func TestLocalSweep(t *testing.T) {
 	await(t, l, running, 1, Running)
 	if s, err := l.Poll(t.Context(), old); err != nil || s.State != Absent {
 		t.Errorf("the old job is %+v, %v", s, err)
+	}
+}
+
+// doctor hears of an interpreter that is not there, and of one without the trainer.
+func TestLocalCheck(t *testing.T) {
+	for script, says := range map[string]string{
+		"#!/bin/sh\necho 3.12.1\n":         "a python (Python 3.12.1) has longhaul_trainer",
+		"#!/bin/sh\necho 3.12.1\nexit 1\n": "a python has no longhaul_trainer (Python 3.12.1)",
+		"":                                 "a python cannot be asked: ",
+	} {
+		g := newLocalGround(t, script)
+		if script == "" {
+			os.Remove(g.python)
+		}
+		f := g.open(t).(Checker).Check(t.Context())[0]
+		if got := fmt.Sprint(f.Found, f.Err); !strings.Contains(got, says) || (f.Err == nil) != (f.Found != "") {
+			t.Errorf("%q: %+v", script, f)
+		}
+		if _, err := os.Stat(g.dir); err == nil {
+			t.Error("a look has made the directory")
+		}
 	}
 }

@@ -126,18 +126,25 @@ func (d localdir) exit(attempt int) (code int, why string) {
 	return code, fmt.Sprintf("exit code %d", code)
 }
 
-// times are when an attempt began, and, of one that is over, when it ended: at the latest when it last wrote something.
+// see notes that an attempt was seen at work, for when it is killed with its shell.
+func (d localdir) see() {
+	now := time.Now()
+	_ = os.Chtimes(filepath.Join(string(d), "lock"), now, now) // what cannot be noted is counted as less time
+}
+
+// times are when an attempt began, and, of one that is over, when it ended: as its shell noted, or when it was last seen.
 func (d localdir) times(attempt int) (began, ended time.Time) {
 	began = d.changed(attempt, "pid")
 	if began.IsZero() {
 		began = d.changed(attempt, "")
 	}
-	ended = d.changed(attempt, "exit")
-	if ended.IsZero() {
-		ended = d.changed(attempt, "log.txt")
+	if ended = d.changed(attempt, "exit"); !ended.IsZero() {
+		return began, ended
 	}
-	if ended.Before(began) {
-		ended = began
+	for _, at := range []time.Time{began, d.changed(attempt, "log.txt"), modified(filepath.Join(string(d), "lock"))} {
+		if at.After(ended) {
+			ended = at
+		}
 	}
 	return began, ended
 }
@@ -169,8 +176,11 @@ func (l *local) sweep() error {
 	return nil
 }
 
-func (d localdir) changed(attempt int, name string) (at time.Time) {
-	if s, err := os.Stat(d.file(attempt, name)); err == nil {
+func (d localdir) changed(attempt int, name string) time.Time { return modified(d.file(attempt, name)) }
+
+// modified is when a file was; the zero time where it is not there.
+func modified(path string) (at time.Time) {
+	if s, err := os.Stat(path); err == nil {
 		at = s.ModTime()
 	}
 	return at

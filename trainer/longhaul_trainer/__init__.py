@@ -1,4 +1,2 @@
-"""The update job in PyTorch: the losses of the embedded trainer (tiny/nn), held to the same vectors.
-
-loss.py is the losses, wire.py the files that longhaul writes, train.py one optimiser step.
-"""
+"""The update job in PyTorch: docs/decisions/jobs.md is its protocol, README.md beside this package says what is where. Its losses are
+those of the embedded trainer (tiny/nn), held to the same vectors."""

@@ -4,7 +4,7 @@ testdata/losses.json. The keys of a Loss are those of `loss` in run.yaml.
 Tensors are [rows, tokens]; log-probabilities are natural. What lies under a False of the mask is not looked at.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -12,8 +12,8 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Loss:
-    use: str = "ppo"  # ppo, cispo, gspo or sapo; dpo, which batch_loss does not know: see dpo
-    beta: float = 0.1  # dpo
+    use: str = "ppo"  # ppo, cispo, gspo or sapo; dpo is a function of its own
+    beta: float = 0.0  # dpo
     clip_low: float = 0.2
     clip_high: float = 0.28
     ratio_cap: float = 0.0  # ppo; 0: none
@@ -84,25 +84,59 @@ def penalised_advantages(kind: str, coef: float, advantages: Tensor, old: Tensor
     return torch.where(mask, advantages - coef * (penalty - mean), 0)
 
 
-def reduce(c: Loss, loss: Tensor, mask: Tensor) -> Tensor:
-    """From tokens to a batch; loss is 0 where mask is False. Rows without a trained token are not counted."""
-    tokens = mask.sum(-1)
-    rows = (tokens > 0).sum().clamp(min=1)
+@dataclass(frozen=True)
+class Size:
+    """What a step counts, over however many parts its rows are computed in: the rows with a trained token, and those tokens."""
+
+    rows: int
+    tokens: int
+
+    @staticmethod
+    def of(mask: Tensor) -> "Size":
+        return Size(int((mask.sum(-1) > 0).sum()), int(mask.sum()))
+
+
+def reduce(c: Loss, loss: Tensor, mask: Tensor, size: Size) -> Tensor:
+    """From tokens to a part's share of a step's loss; loss is 0 where mask is False. Rows without a trained token are not
+    counted."""
     match c.reduction:
         case "token_mean":
-            return loss.sum() / tokens.sum().clamp(min=1)
+            return loss.sum() / max(1, size.tokens)
         case "sequence_mean":
-            return (loss.sum(-1) / tokens.clamp(min=1)).sum() / rows
+            return (loss.sum(-1) / mask.sum(-1).clamp(min=1)).sum() / max(1, size.rows)
         case "constant":
-            return loss.sum() / (rows * c.length)
+            return loss.sum() / (max(1, size.rows) * c.length)
         case "global_token_mean":
             return loss.sum() / c.tokens
     raise ValueError(f"reduction {c.reduction!r} is unknown: want constant, global_token_mean, sequence_mean or token_mean")
 
 
-def batch_loss(c: Loss, rows: Rows) -> tuple[Tensor, dict[str, float]]:
-    """The loss of a batch, a scalar, and metrics as means over its trained tokens."""
+@dataclass
+class Stats:
+    """One or more optimiser steps, as nn.Stats: loss, kl, reference_kl and entropy are sums over the trained tokens, in nats, loss so
+    scaled that loss / tokens is a step's whatever its reduction."""
+
+    tokens: int = 0
+    loss: float = 0.0
+    kl: float = 0.0  # KL(sampler || new) by k3
+    reference_kl: float = 0.0  # KL(new || reference) by k3
+    entropy: float = 0.0
+    clipped_low: int = 0
+    clipped_high: int = 0
+    off_policy: int = 0
+    ratio_max: float = 0.0
+    grad_norm: float = 0.0  # of several steps the greatest
+
+    def add(self, other: "Stats") -> None:
+        for f in fields(self):
+            mine, theirs = getattr(self, f.name), getattr(other, f.name)
+            setattr(self, f.name, max(mine, theirs) if f.name in ("ratio_max", "grad_norm") else mine + theirs)
+
+
+def batch_loss(c: Loss, rows: Rows, size: Size | None = None) -> tuple[Tensor, Stats]:
+    """The share of rows in the loss of a step of that size, a scalar; None: they are all of it."""
     mask = rows.mask
+    size = size or Size.of(mask)
 
     def clean(t: Tensor) -> Tensor:
         return torch.where(mask, t, 0)
@@ -126,16 +160,16 @@ def batch_loss(c: Loss, rows: Rows) -> tuple[Tensor, dict[str, float]]:
         loss = loss + c.kl_coef * estimate(c.kl, clean(rows.reference) - new)
     if rows.entropy is not None and c.entropy_coef > 0:
         loss = loss - c.entropy_coef * clean(rows.entropy)
-    total = reduce(c, clean(loss), mask)
-    return total, metrics(c, rows, ratio.detach(), sampler, dropped, float(total.detach()))
+    total = reduce(c, clean(loss), mask, size)
+    return total, stats(c, rows, ratio.detach(), sampler, dropped, total.item() * size.tokens)
 
 
 @torch.no_grad()
-def metrics(c: Loss, rows: Rows, ratio: Tensor, sampler: Tensor, dropped: Tensor, loss: float) -> dict[str, float]:
-    """The metrics of an update job, under the names that the embedded one uses."""
+def stats(c: Loss, rows: Rows, ratio: Tensor, sampler: Tensor, dropped: Tensor, loss: float) -> Stats:
     mask = rows.mask
-    if not mask.any():
-        return {"loss": loss}
+    out = Stats(tokens=int(mask.sum()), loss=loss)
+    if not out.tokens:
+        return out
     low, high = ratio < 1 - c.clip_low, ratio > 1 + c.clip_high
     if c.use in ("ppo", "gspo"):
         capped = ratio > c.ratio_cap if c.ratio_cap > 0 else torch.zeros_like(mask)
@@ -143,29 +177,24 @@ def metrics(c: Loss, rows: Rows, ratio: Tensor, sampler: Tensor, dropped: Tensor
     if c.use == "sapo":
         low = high = torch.zeros_like(mask)
 
-    def mean(t: Tensor) -> float:
-        return float(t.expand(mask.shape)[mask].double().mean())
+    def total(t: Tensor) -> float:
+        return float(t.expand(mask.shape)[mask].double().sum())
 
-    out = {
-        "loss": loss,
-        "kl": mean(estimate("k3", rows.new - sampler)),
-        "clip_low_fraction": mean(low & ~dropped),
-        "clip_high_fraction": mean(high & ~dropped),
-        "off_policy_masked_fraction": mean(dropped),
-        "ratio_max": float(ratio.expand(mask.shape)[mask].max()),
-    }
+    out.kl = total(estimate("k3", rows.new - sampler))
+    out.clipped_low, out.clipped_high = int(total(low & ~dropped)), int(total(high & ~dropped))
+    out.off_policy, out.ratio_max = int(total(dropped)), float(ratio.expand(mask.shape)[mask].max())
     if rows.reference is not None:
-        out["reference_kl"] = mean(estimate("k3", rows.reference - rows.new))
+        out.reference_kl = total(estimate("k3", rows.reference - rows.new))
     if rows.entropy is not None:
-        out["entropy"] = mean(rows.entropy)
+        out.entropy = total(rows.entropy)
     return out
 
 
 def dpo(beta: float, chosen: Tensor, rejected: Tensor, reference_chosen: Tensor, reference_rejected: Tensor) -> Tensor:
-    """Direct preference optimisation: the mean over pairs of -log sigmoid(beta * margin), from log-probabilities of whole
-    sequences, [pairs]. R. Rafailov and others, 2023, arXiv:2305.18290."""
+    """Direct preference optimisation: of each pair -log sigmoid(beta * margin), from log-probabilities of whole sequences, [pairs].
+    R. Rafailov and others, 2023, arXiv:2305.18290."""
     margin = (chosen - reference_chosen) - (rejected - reference_rejected)
-    return -torch.nn.functional.logsigmoid(beta * margin).mean()
+    return -torch.nn.functional.logsigmoid(beta * margin)
 
 
 def cross_entropy(new: Tensor, mask: Tensor) -> Tensor:
