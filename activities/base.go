@@ -56,6 +56,14 @@ func (a *Activities) importBase(ctx context.Context, st *store.Store, from strin
 	return r, nil
 }
 
+// CheckBase says what a directory lacks to be a policy.base; weights are not read. Errors as importBase.
+func CheckBase(dir string) error {
+	if _, err := baseFiles(dir); err != nil {
+		return rl.Errorf(rl.Invalid, "policy.base "+dir, "%w", err)
+	}
+	return nil
+}
+
 // fetchBase copies what lies under an S3 address to a temporary directory.
 func (a *Activities) fetchBase(ctx context.Context, from string) (dir string, err error) {
 	source, err := a.store(ctx, from)

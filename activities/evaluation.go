@@ -31,13 +31,16 @@ func (a *Activities) ScoreEvaluation(ctx context.Context, in ScoreEvaluationIn) 
 }
 
 func (a *Activities) scoreEvaluation(ctx context.Context, in ScoreEvaluationIn) (out ScoreEvaluationOut, err error) {
-	st, _, all, err := a.openTasks(ctx, in.Stage, in.Tasks)
+	st, cfg, all, err := a.openTasks(ctx, in.Stage, in.Tasks)
 	if err != nil {
 		return out, err
 	}
 	e := rl.Evaluation{
 		Schema: rl.EvaluationSchema, Run: in.Run, Version: rl.VersionOf(in.Run, in.Update), Key: in.Evaluation, Tasks: len(all),
 		ByKind: map[string]rl.Rate{}, Failed: map[rl.LeftOut]int{}, Metrics: map[string]float64{},
+	}
+	if unversioned(cfg) {
+		e.Model = cfg.Policy.Model
 	}
 	for _, task := range all {
 		g, err := a.readGroup(ctx, st, in.Stage, task, len(plays))

@@ -16,13 +16,19 @@ func publishes(cfg rl.Config) bool {
 	return cfg.Policy.Publish == "lora" || cfg.Policy.Publish == "restart"
 }
 
+// unversioned reports whether the servers play with a model of their own, which is no version of any run: in a run that does not
+// train, and in a baseline.
+func unversioned(cfg rl.Config) bool {
+	return cfg.Policy.Use == "openai" && !publishes(cfg) && cfg.Updates == 0 && cfg.From == ""
+}
+
 // served is what the policy servers call a version: its own name, except where it is the model that they were started
 // with: before there is an adapter, and in a run that does not train.
 func (a *Activities) served(ctx context.Context, st *store.Store, cfg rl.Config, v rl.Version) (string, error) {
-	switch p := cfg.Policy; {
-	case p.Use == "openai" && !publishes(cfg) && cfg.Updates == 0 && cfg.From == "":
-		return p.Model, nil
-	case p.Publish != "lora":
+	switch {
+	case unversioned(cfg):
+		return cfg.Policy.Model, nil
+	case cfg.Policy.Publish != "lora":
 		return string(v), nil
 	}
 	return cached(ctx, a, &a.names, st.String()+" "+cfg.Policy.Model+" "+string(v), func() (string, error) {

@@ -12,7 +12,7 @@ import (
 var agreements = []func(rl.Config) (w wrong, ok bool){
 	membersAnActivity, groupsAnUpdate, minibatches, evaluationTasks, timeouts, nothingToLearn, tinyContext, tinyWidth, tinyWeights,
 	policyServer, tinyAlone, openaiAlone, published, warmUp, trainable, startingPoint, promoteFloor,
-	torchAlone, adapterServed, adapterScale,
+	torchAlone, adapterServed, adapterScale, adapterPublished,
 	judgeServer, judgeSettings, judgeDefaults, judgeBands, judgeRoom, judgePrices, gateAlone, gateRange, gateOpens, addedTwice, overlong, contributions, rewardsOnce,
 	jobAlone, jobTimeout, localAlone, localPython, kubernetesAlone, kubernetesImage, sagemakerAlone, sagemakerNeeds, sagemakerVPC,
 	tinkerTogether, tinkerRank, tinkerAlone, tinkerLoss, tinkerExtras, tinkerNorm, tinkerTemperature,

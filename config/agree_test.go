@@ -12,6 +12,7 @@ func TestAgreements(t *testing.T) {
 	const head = "name: a\nenv: {use: orders}\n"
 	const served = head + "policy: {use: openai, url: 'http://gpu:8000/v1', model: Qwen/Qwen3-4B}\n"
 	const service = head + "policy: {use: tinker, url: 'http://gpu:8000', model: Qwen/Qwen3-4B, base: /models/q}\nupdate: {use: tinker}\n"
+	published := strings.Replace(served, "model:", "base: /models/qwen, publish: lora, adapters: /shared, model:", 1)
 	based := strings.Replace(served, "model:", "base: /models/qwen, model:", 1)
 	for _, c := range []struct{ name, src, want string }{
 		{"members", head + "group: {size: 4, per_activity: 5}", `run.yaml:3:32: group.per_activity: found 5, expected at most group.size, 4`},
@@ -62,7 +63,9 @@ func TestAgreements(t *testing.T) {
 		{"packing in the embedded trainer", head + "update: {row_tokens: 512}", `run.yaml:3:22: update.row_tokens: found 512, expected the key only with use: one of [local kubernetes sagemaker]`},
 		{"an adapter for tiny", head + "update: {use: local, lora_rank: 8}", `run.yaml:3:33: update.lora_rank: found 8, expected 0 with policy.use: tiny (the embedded server plays whole models, without adapters)`},
 		{"a scale of no adapter", based + "update: {use: local, lora_alpha: 8}", `run.yaml:4:34: update.lora_alpha: found 8, expected 0 without an update.lora_rank (there is no adapter to scale)`},
-		{"everything in PyTorch", based + "update: {use: local, lora_rank: 8, lora_alpha: 32, precision: float32, gradient_checkpointing: on, processes: 8, row_tokens: 16384}", ""},
+		{"an adapter that no server gets", based + "update: {use: local, lora_rank: 8}", `run.yaml:4:33: policy.publish: found "none", expected lora with an update.lora_rank (an adapter is published as one)`},
+		{"no adapter for the servers", published + "update: {use: local}", `run.yaml:3:79: update.lora_rank: found 0, expected a rank, with policy.publish: lora (all weights would be trained, and there would be no adapter to publish)`},
+		{"everything in PyTorch", published + "update: {use: local, lora_rank: 8, lora_alpha: 32, precision: float32, gradient_checkpointing: on, processes: 8, row_tokens: 16384}", ""},
 		{"ratio cap inside of the clip", head + "loss: {ratio_cap: 1.1}", `run.yaml:3:19: loss.ratio_cap: found 1.1, expected 0, or at least 1 + loss.clip_high, 1.28 (below, it would undo the clip)`},
 		{"ratio cap of another loss", head + "loss: {use: sapo, ratio_cap: 3}", `run.yaml:3:30: loss.ratio_cap: found 3, expected 0 with use: sapo (only ppo has a ratio to cap where the advantage is negative)`},
 		{"length of a mean", head + "loss: {length: 100}", `run.yaml:3:16: loss.length: found 100, expected 0 with reduction: token_mean (only constant divides by a length)`},

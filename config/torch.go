@@ -65,6 +65,19 @@ func adapterServed(c rl.Config) (wrong, bool) {
 		"update.lora_rank", "policy.use"), c.Update.LoRARank == 0 || c.Policy.Use != "tiny"
 }
 
+// adapterPublished holds what is trained against how servers get it: vLLM loads adapters alone while it serves, and a restart or an
+// embedded server takes whole models.
+func adapterPublished(c rl.Config) (wrong, bool) {
+	how, rank := c.Policy.Publish, c.Update.LoRARank
+	if c.Policy.Use != "openai" || c.Updates == 0 || !slices.Contains(torch, c.Update.Use) {
+		return wrong{}, true
+	}
+	if how == "lora" && rank == 0 {
+		return disagree("0", "a rank, with policy.publish: lora", "all weights would be trained, and there would be no adapter to publish", "update.lora_rank", "policy.publish"), false
+	}
+	return disagree(quoted(how), "lora with an update.lora_rank", "an adapter is published as one", "policy.publish", "update.lora_rank"), how == "lora" || rank == 0
+}
+
 func adapterScale(c rl.Config) (wrong, bool) {
 	return disagree(decimal(c.Update.LoRAAlpha), "0 without an update.lora_rank", "there is no adapter to scale", "update.lora_alpha", "update.lora_rank"),
 		c.Update.LoRAAlpha == 0 || c.Update.LoRARank > 0

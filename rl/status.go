@@ -63,7 +63,8 @@ type Evaluation struct {
 	Schema  string             `json:"schema"` // EvaluationSchema
 	Run     RunID              `json:"run"`
 	Version Version            `json:"version"`
-	Key     string             `json:"key"` // hash of the tasks and the sampling, the last part of eval/RUN@VERSION/HASH
+	Key     string             `json:"key"`             // hash of the tasks and the sampling, the last part of eval/RUN@VERSION/HASH
+	Model   string             `json:"model,omitempty"` // a baseline: an endpoint's own model played, and not Version
 	Tasks   int                `json:"tasks"`
 	Greedy  Rate               `json:"greedy"`
 	Sampled Rate               `json:"sampled"`

@@ -12,9 +12,15 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// ConfigVersionKey is a configuration that a run may be changed to, by the sha256 of its JSON.
+// ConfigVersionKey is a configuration that a run may be changed to, or that a baseline is played with, by the sha256 of its JSON.
 func ConfigVersionKey(run rl.RunID, sum string) string {
 	return RunPrefix(run) + "configs/" + sum + ".json"
+}
+
+// PutConfig records a configuration under its ConfigVersionKey. Errors as PutNew.
+func (s *Store) PutConfig(ctx context.Context, cfg rl.Config) (rl.Ref, error) {
+	body := rl.CanonicalJSON(cfg)
+	return s.PutNew(ctx, ConfigVersionKey(cfg.Name, SHA256(body)), body)
 }
 
 // ChangePrefix is where the changes of a run's configuration are recorded, in the order of their keys.

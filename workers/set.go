@@ -17,8 +17,7 @@ func Set(ctx context.Context, c client.Client, st *store.Store, cfg rl.Config, f
 	if _, err := referenceOf(ctx, st, cfg); err != nil { // gc may have retired version 0 before the loss asked for it
 		return at, err
 	}
-	body := rl.CanonicalJSON(cfg)
-	ref, err := st.PutNew(ctx, store.ConfigVersionKey(cfg.Name, store.SHA256(body)), body)
+	ref, err := st.PutConfig(ctx, cfg)
 	if err != nil {
 		return at, err
 	}

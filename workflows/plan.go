@@ -44,6 +44,13 @@ func EvaluationKey(c rl.Config) string {
 	return hex.EncodeToString(sum[:4])
 }
 
+// BaselineKey is the EvaluationKey of a configuration whose servers play with a model of their own: which one, and where, is part
+// of what the outcome depends on.
+func BaselineKey(c rl.Config) string {
+	sum := sha256.Sum256([]byte(EvaluationKey(c) + " " + c.Policy.URL + " " + c.Policy.Model))
+	return hex.EncodeToString(sum[:4])
+}
+
 // Evaluates reports whether version n is evaluated: the first, every EvalEvery-th and the last.
 func (p Plan) Evaluates(n rl.UpdateNumber) bool {
 	return rl.EvalConfig{Every: p.EvalEvery}.Due(n, p.Updates)

@@ -80,6 +80,7 @@ func (a *app) doctor(ctx context.Context, file string) (d diagnosis) {
 	if cfg.Name != "" {
 		add(checkEnvironment(ctx, cfg))
 		add(a.checkPolicy(ctx, cfg)...)
+		add(checkBase(cfg)...)
 		add(a.checkJudge(ctx, cfg)...)
 		add(a.checkUpdate(ctx, cfg)...)
 	}

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/longhaul-rl/longhaul/activities"
 	"github.com/longhaul-rl/longhaul/endpoint"
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -33,6 +35,16 @@ func (a *app) checkPolicy(ctx context.Context, cfg rl.Config) (checks []check) {
 		checks = append(checks, checkPolicyServer(ctx, cfg, policy.New(policy.Options{URL: url, APIKey: key}), endpoint.At("policy", url)))
 	}
 	return checks
+}
+
+// checkBase looks at the model that training starts from. One in a store is read when the run starts.
+func checkBase(cfg rl.Config) []check {
+	base := cfg.Policy.Base
+	if base == "" || cfg.Policy.Use != "openai" || cfg.Updates == 0 || strings.HasPrefix(base, "s3://") {
+		return nil
+	}
+	mend := "name a directory that a worker sees, or s3://bucket/prefix; a name on the Hugging Face hub is downloaded first: hf download NAME --local-dir DIR"
+	return []check{verdict("policy.base "+base, "a model: weights, tokenizer and configuration", mend, activities.CheckBase(base))}
 }
 
 func checkPolicyServer(ctx context.Context, cfg rl.Config, client *policy.Client, name string) check {

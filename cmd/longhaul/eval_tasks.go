@@ -11,13 +11,12 @@ import (
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
-	"github.com/longhaul-rl/longhaul/workflows"
 )
 
-// recordTasks writes the tasks that a file lists where an evaluation of version n finds them, and returns the
-// evaluation's key: other tasks, or the same under another configuration, are another evaluation.
-func recordTasks(ctx context.Context, st *store.Store, cfg rl.Config, n rl.UpdateNumber, file string) (key string, tasks int, err error) {
-	world, err := envs.Get(cfg.Env.Use)
+// recordTasks writes the tasks that a file lists where their evaluation finds them, and returns the evaluation's key: other tasks
+// than the configuration's own, or the same under another configuration, are another evaluation.
+func recordTasks(ctx context.Context, st *store.Store, p playing, file string) (key string, tasks int, err error) {
+	world, err := envs.Get(p.config.Env.Use)
 	if err != nil {
 		return "", 0, err
 	}
@@ -29,8 +28,8 @@ func recordTasks(ctx context.Context, st *store.Store, cfg rl.Config, n rl.Updat
 	for _, i := range indices {
 		all = append(all, world.Task(rl.Eval, i))
 	}
-	key = store.SHA256([]byte(workflows.EvaluationKey(cfg) + string(rl.CanonicalJSON(all))))[:8]
-	_, _, err = store.PutJSON(ctx, st, store.EvaluationTasksKey(cfg.Name, n, key), all)
+	key = store.SHA256([]byte(p.key + string(rl.CanonicalJSON(all))))[:8]
+	_, _, err = store.PutJSON(ctx, st, store.EvaluationTasksKey(p.config.Name, p.update, key), all)
 	return key, len(all), err
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -89,8 +90,11 @@ func (v viewer) evaluations(all []rl.Evaluation) {
 		return
 	}
 	rows := [][]string{{"EVALUATION", "TASKS", "GREEDY", "SAMPLED"}}
+	if slices.ContainsFunc(all, func(e rl.Evaluation) bool { return e.Model != "" }) {
+		rows[0] = append(rows[0], "PLAYED BY")
+	}
 	for _, e := range all {
-		rows = append(rows, []string{string(e.Version) + "/" + e.Key, strconv.Itoa(e.Tasks), render.Rate(e.Greedy), render.Rate(e.Sampled)})
+		rows = append(rows, []string{string(e.Version) + "/" + e.Key, strconv.Itoa(e.Tasks), render.Rate(e.Greedy), render.Rate(e.Sampled), e.Model})
 	}
 	v.out.print("\n")
 	v.out.rows(rows)
@@ -124,7 +128,7 @@ func curve(s shownRun, o *output) string {
 	}
 	held := render.Series{Name: "held out, the lower of greedy and sampled", Mark: 'o'}
 	for _, e := range s.Evaluations {
-		if _, n, err := e.Version.Parse(); err == nil {
+		if _, n, err := e.Version.Parse(); err == nil && e.Model == "" {
 			held.X, held.Y = append(held.X, int(n)), append(held.Y, e.Success())
 		}
 	}

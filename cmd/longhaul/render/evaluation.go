@@ -10,7 +10,11 @@ import (
 
 // Evaluation is one line: what was played with which version, and how often it succeeded.
 func Evaluation(e rl.Evaluation) string {
-	line := fmt.Sprintf("%s on %d held-out tasks: greedy %s, sampled %s", e.Version, e.Tasks, Rate(e.Greedy), Rate(e.Sampled))
+	who := string(e.Version)
+	if e.Model != "" {
+		who = fmt.Sprintf("%s (%s/%s)", e.Model, e.Version, e.Key)
+	}
+	line := fmt.Sprintf("%s on %d held-out tasks: greedy %s, sampled %s", who, e.Tasks, Rate(e.Greedy), Rate(e.Sampled))
 	failed := 0
 	for _, n := range e.Failed {
 		failed += n
