@@ -14,7 +14,7 @@ var agreements = []func(rl.Config) (w wrong, ok bool){
 	policyServer, tinyAlone, openaiAlone, published, warmUp, trainable, startingPoint, promoteFloor,
 	torchAlone, adapterServed, adapterScale, adapterPublished,
 	judgeServer, judgeSettings, judgeDefaults, judgeBands, judgeRoom, judgePrices, gateAlone, gateRange, gateOpens, addedTwice, overlong, contributions, rewardsOnce,
-	jobAlone, jobTimeout, localAlone, localPython, kubernetesAlone, kubernetesImage, sagemakerAlone, sagemakerNeeds, sagemakerVPC,
+	jobAlone, jobTimeout, localAlone, localPython, kubernetesAlone, kubernetesImage, kubernetesGPUs, sagemakerAlone, sagemakerNeeds, sagemakerVPC,
 	tinkerTogether, tinkerRank, tinkerAlone, tinkerLoss, tinkerExtras, tinkerNorm, tinkerTemperature,
 	ratioCap, ratioCapAlone, length, mismatchCap, klInLoss, referenceUnused, referenceToCome, preference, preferenceAlone,
 }

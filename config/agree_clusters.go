@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -31,6 +32,12 @@ func kubernetesAlone(c rl.Config) (wrong, bool) {
 func kubernetesImage(c rl.Config) (wrong, bool) {
 	return disagree("no update.kubernetes.image", "the image that the job runs", "infra/deploy/trainer.Dockerfile makes one", "update.kubernetes.image", "update.kubernetes", "update.use"),
 		c.Update.Use != "kubernetes" || c.Update.Kubernetes.Image != ""
+}
+
+func kubernetesGPUs(c rl.Config) (wrong, bool) {
+	n := c.Update.Kubernetes.GPUs
+	return disagree(fmt.Sprint(c.Update.Processes), fmt.Sprintf("at most update.kubernetes.gpus, %d", n), "each process has a GPU", "update.processes", "update.kubernetes.gpus"),
+		n == 0 || c.Update.Processes <= n
 }
 
 func sagemakerAlone(c rl.Config) (wrong, bool) {

@@ -56,6 +56,7 @@ func TestAgreements(t *testing.T) {
 		{"a cluster for nobody", head + "update: {kubernetes: {image: trainer}}", `run.yaml:3:22: update.kubernetes: found update.kubernetes, expected no such key without use: kubernetes`},
 		{"a cluster without an image", head + "update: {use: kubernetes, kubernetes: {queue: gpus}}", `run.yaml:3:39: update.kubernetes.image: found no update.kubernetes.image, expected the image that the job runs (infra/deploy/trainer.Dockerfile makes one)`},
 		{"a cluster", head + "update: {use: kubernetes, kubernetes: {image: trainer}}", ""},
+		{"more processes than GPUs", head + "update: {use: kubernetes, processes: 8, kubernetes: {image: trainer, gpus: 2}}", `run.yaml:3:38: update.processes: found 8, expected at most update.kubernetes.gpus, 2 (each process has a GPU)`},
 		{"a region for nobody", head + "update: {sagemaker: {spot: no}}", `run.yaml:3:21: update.sagemaker: found update.sagemaker, expected no such key without use: sagemaker`},
 		{"SageMaker without a role", head + "update: {use: sagemaker, sagemaker: {region: eu-central-1}}", `run.yaml:3:37: update.sagemaker.role: found no update.sagemaker.role, expected the role that a job has`},
 		{"SageMaker with nothing", head + "update: {use: sagemaker}", `run.yaml:3:15: update.sagemaker.region: found no update.sagemaker.region, expected the AWS region of the jobs`},

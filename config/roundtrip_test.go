@@ -64,6 +64,9 @@ func aConfig(t *rapid.T) rl.Config {
 	}
 	c.Group.PerUpdate = min(c.Group.PerUpdate, c.Env.Tasks.Train.Len())
 	c.Update.Minibatches = min(c.Update.Minibatches, c.Group.Size*c.Group.PerUpdate)
+	if gpus := c.Update.Kubernetes.GPUs; gpus > 0 {
+		c.Update.Processes = min(c.Update.Processes, gpus)
+	}
 	c.Eval.Tasks = min(c.Eval.Tasks, c.Env.Tasks.Eval.Len())
 	c.Env.TurnTimeout = min(c.Env.TurnTimeout, c.Env.EpisodeTimeout)
 	agreeOnReward(&c.Reward)
