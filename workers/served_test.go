@@ -45,7 +45,7 @@ func TestAnyEndpointIsEvaluated(t *testing.T) {
 	cfg := onEndpoint(t, 0)
 	l.run(t, cfg)
 	_, e, err := store.FindJSON[rl.Evaluation](t.Context(), l.store, store.EvaluationKey(cfg.Name, 0, workflows.PlanOf(cfg).EvalKey))
-	if err != nil || e.Sampled.Of != 4 || e.Sampled.Hits != 4 || len(e.Failed) != 0 {
+	if err != nil || e.Sampled.Of != 4 || e.Sampled.Hits != 4 || len(e.Failed) != 0 || e.Model != "some-model" {
 		t.Errorf("%+v %v", e, err)
 	}
 	if report, err := l.store.Verify(t.Context(), cfg.Name); err != nil || len(report.Faults) > 0 {
