@@ -32,12 +32,9 @@ func (a *Activities) service(ctx context.Context, cfg rl.Config) (*tinker.Client
 	})
 }
 
-// conversed has a service do the work of a spec, unless it takes its policy from another checkpoint. It is brought to its end
-// although the stage was cancelled meanwhile, as with the embedded trainer.
+// conversed has a service do the work of a spec. It is brought to its end although the stage was cancelled meanwhile, as with
+// the embedded trainer.
 func (a *Activities) conversed(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec, job string) (rl.UpdateResult, error) {
-	if spec.Update == 0 && spec.Base != nil {
-		return adopt(ctx, st, *spec.Base)
-	}
 	ctx, cancel := finishing(ctx)
 	defer cancel()
 	return a.trainTinker(ctx, st, cfg, spec, job)

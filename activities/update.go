@@ -70,7 +70,7 @@ func (a *Activities) updatePolicy(ctx context.Context, in UpdatePolicyIn) (out U
 	}
 	var ref rl.Ref
 	var result rl.UpdateResult
-	if cfg.Update.Use == embeddedTrainer || cfg.Update.Use == tinkered || spec.Batch == nil { // update 0 makes no step
+	if cfg.Update.Use == embeddedTrainer || cfg.Update.Use == tinkered || stepless(spec) {
 		ref, result, err = a.trained(ctx, st, cfg, spec, job)
 	} else {
 		ref, result, out.Job, err = a.launched(ctx, in.Stage, st, cfg, job)
@@ -84,6 +84,10 @@ func (a *Activities) updatePolicy(ctx context.Context, in UpdatePolicyIn) (out U
 	out.Result, out.LearningRate, out.Metrics = ref, spec.LearningRate, result.Metrics
 	return out, nil
 }
+
+// stepless reports whether an update makes no optimiser step: update 0, and one that nothing was left to train on. No machine
+// is asked for, or paid, to find that out.
+func stepless(spec rl.UpdateSpec) bool { return spec.Batch == nil || spec.TrainedTokens == 0 }
 
 // embeddedTrainer is the value of update.use for the trainer of this process.
 const embeddedTrainer = "embedded"
@@ -110,9 +114,12 @@ func (a *Activities) trained(ctx context.Context, st *store.Store, cfg rl.Config
 	if !absent(err) {
 		return ref, result, err
 	}
-	if cfg.Update.Use == tinkered {
+	switch {
+	case spec.Base != nil && stepless(spec) && cfg.Update.Use != embeddedTrainer:
+		result, err = adopt(ctx, st, *spec.Base)
+	case cfg.Update.Use == tinkered:
 		result, err = a.conversed(ctx, st, cfg, spec, job)
-	} else {
+	default:
 		result, err = a.alone(ctx, st, cfg, spec)
 	}
 	if err != nil {
