@@ -87,8 +87,9 @@ func tensors(r io.Reader) (head []byte, modules []string, err error) {
 		return nil, nil, fmt.Errorf("%s: %w", AdapterWeightsFile, err)
 	}
 	for name := range by {
-		if of, _, ok := strings.Cut(name, ".lora_A"); ok && !slices.Contains(modules, path.Ext(of)[1:]) {
-			modules = append(modules, path.Ext(of)[1:])
+		of, _, ok := strings.Cut(name, ".lora_A")
+		if module := of[strings.LastIndexByte(of, '.')+1:]; ok && !slices.Contains(modules, module) {
+			modules = append(modules, module)
 		}
 	}
 	slices.Sort(modules)
@@ -101,6 +102,9 @@ func targeted(config []byte, modules []string) ([]byte, error) {
 	var by map[string]json.RawMessage
 	if err := json.Unmarshal(config, &by); err != nil {
 		return nil, fmt.Errorf("%s: %w", AdapterConfigFile, err)
+	}
+	if by == nil {
+		return nil, fmt.Errorf("%s is null", AdapterConfigFile)
 	}
 	if string(by["target_modules"]) == "null" || by["target_modules"] == nil {
 		by["target_modules"] = rl.CanonicalJSON(modules)

@@ -53,6 +53,7 @@ func TestAnAdapterIsFetched(t *testing.T) {
 		"cut off":         {good[:len(good)-40], "EOF"},
 		"no archive":      {[]byte("<html>an error page</html>"), "gzip"},
 		"without weights": {packed(t, "adapter_config.json", "{}"), "it has no adapter_model.safetensors"},
+		"without config":  {packed(t, "adapter_config.json", "null", "adapter_model.safetensors", string(weights)), "adapter_config.json is null"},
 	} {
 		var keys []string
 		elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -92,4 +93,23 @@ func TestAnAdapterIsFetched(t *testing.T) {
 	if err := New(Options{URL: "http://tinker", Transport: &refuser{}}).Adapter(t.Context(), "tinker://m/s10", nil); rl.KindOf(err) != rl.Refused {
 		t.Error(err)
 	}
+}
+
+// A tensor may have any name, and no header makes a panic.
+func FuzzTensors(f *testing.F) {
+	for _, name := range []string{"q.lora_A.weight", "lora_A", "x.lora_A", ".lora_A", "a.b.lora_A.lora_A"} {
+		f.Add(safetensors.Encode(nil, []safetensors.Tensor{safetensors.F32(name, []int{1}, []float32{1})}), []byte("{}"))
+	}
+	f.Fuzz(func(t *testing.T, file, config []byte) {
+		head, modules, err := tensors(bytes.NewReader(file))
+		if err != nil {
+			return
+		}
+		if !bytes.HasPrefix(file, head) {
+			t.Error("the head is not the file's")
+		}
+		if config, err = targeted(config, modules); err == nil && !json.Valid(config) {
+			t.Errorf("the configuration is %q", config)
+		}
+	})
 }

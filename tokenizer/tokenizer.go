@@ -81,11 +81,19 @@ func decode(b []byte) (*Tokenizer, error) {
 	if err := t.takeMerges(f.Model.Merges); err != nil {
 		return nil, err
 	}
-	t.ids = f.Model.Vocab
+	if t.ids = f.Model.Vocab; len(t.ids) == 0 {
+		return nil, fmt.Errorf("its vocabulary is empty")
+	}
 	for token, id := range t.ids {
+		if id < 0 {
+			return nil, fmt.Errorf("the token %q has the id %d", token, id)
+		}
 		t.texts[id] = hidden(token)
 	}
 	for _, a := range f.Added {
+		if a.Content == "" || a.ID < 0 {
+			return nil, fmt.Errorf("the added token %q has the id %d", a.Content, a.ID)
+		}
 		if a.LStrip || a.RStrip || a.SingleWord {
 			return nil, fmt.Errorf("the added token %q takes in its surroundings (lstrip, rstrip or single_word)", a.Content)
 		}

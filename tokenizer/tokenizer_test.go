@@ -93,10 +93,38 @@ func TestWhatIsNotKnownIsRefused(t *testing.T) {
 		{"pre_tokenizer", `{"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "x"}}`, "does not end with ByteLevel"},
 		{"pre_tokenizer", `{"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "x(?=y)"}}`, `pattern "x(?=y)"`},
 		{"added_tokens", `[{"id": 1, "content": "a", "lstrip": true}]`, "takes in its surroundings"},
+		{"added_tokens", `[{"id": 1}]`, `the added token ""`},
+		{"added_tokens", `[{"id": -1, "content": "a"}]`, `the added token "a" has the id -1`},
+		{"model", `{"type": "BPE"}`, "its vocabulary is empty"},
+		{"model", `{"type": "BPE", "vocab": {"a": -1}}`, `the token "a" has the id -1`},
 	} {
 		_, err := Decode(with(t, c.key, json.RawMessage(c.value)))
 		if rl.KindOf(err) != rl.Invalid || !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%s %s: %v", c.key, c.value, err)
 		}
 	}
+}
+
+// Whatever a file says, it is refused, or texts have ids or an error.
+func FuzzDecode(f *testing.F) {
+	whole, err := os.ReadFile("testdata/tokenizer.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole, "where is order 48?")
+	const small = `{"model": {"type": "BPE", "vocab": {"a": 0, "ab": 1}, "merges": ["a b"]}, "pre_tokenizer": {"type": "ByteLevel"}, "added_tokens": [{"id": 2, "content": "<x>"}]}`
+	f.Add([]byte(small), "ab <x>")
+	f.Fuzz(func(t *testing.T, file []byte, text string) {
+		tokens, err := Decode(file)
+		if err != nil {
+			if rl.KindOf(err) != rl.Invalid {
+				t.Error(err)
+			}
+			return
+		}
+		ids, err := tokens.Encode(nil, text)
+		if err == nil && !tokens.compose && len(tokens.special) == 0 && text != "" && len(ids) == 0 {
+			t.Errorf("%q has no ids", text)
+		}
+	})
 }
