@@ -8,6 +8,24 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
+// A template may name a secret, and not hold its value.
+func TestJobTemplateHoldsNoSecret(t *testing.T) {
+	for text, holds := range map[string]bool{
+		"- {name: NCCL_DEBUG, value: INFO}":                                             true,
+		"- {name: TOKENIZERS_PARALLELISM, value: 'false'}":                              true,
+		"- name: AWS_SECRET_ACCESS_KEY\n  valueFrom: {secretKeyRef: {name: s, key: k}}": true,
+		"- name: HF_TOKEN\n  value:\n- name: X\n":                                                  true,
+		"- name: AWS_SECRET_ACCESS_KEY\n  value: 0123456789/abcdef":                     false,
+		"- {name: HF_TOKEN, value: abc}":                                                false,
+		"- {name: 'WANDB_API_KEY', value: 'abc'}":                                       false,
+		`{"name":"DB_PASSWORD","value":"abc"}`:                                          false,
+	} {
+		if jobTemplate.holds(text) != holds {
+			t.Errorf("%q may be one: %v", text, !holds)
+		}
+	}
+}
+
 func TestAgreements(t *testing.T) {
 	const head = "name: a\nenv: {use: orders}\n"
 	const served = head + "policy: {use: openai, url: 'http://gpu:8000/v1', model: Qwen/Qwen3-4B}\n"

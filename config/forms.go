@@ -62,6 +62,11 @@ var (
 		pattern: `^[\s\S]*$`,
 		holds:   func(s string) bool { return len(s) <= 20_000 && !keyPattern.MatchString(s) },
 	}
+	jobTemplate = form{
+		expects: "a batch/v1 Job in YAML of at most 20,000 bytes, whose secrets are named by valueFrom (the run keeps this text)",
+		pattern: words.pattern,
+		holds:   func(s string) bool { return words.holds(s) && !writtenPattern.MatchString(s) },
+	}
 	// Upper case only: a pasted key nearly always has a small letter, and must not pass as a name.
 	variable = form{
 		expects: "the name of an environment variable in capitals, such as OPENAI_API_KEY (never the key itself)",
@@ -94,7 +99,9 @@ var (
 	bucketPattern   = regexp.MustCompile(storeForm)
 	keyPattern      = regexp.MustCompile(`(?i)(^|[^a-z0-9])(sk|pk|rk|xai|hf|gh[pousr]|github_pat|glpat|npm|pypi|tml|nvapi|gsk|r8)[-_][a-z0-9_-]{8,}` +
 		`|AKIA[A-Z0-9]{12,}|ASIA[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]{10,}\.|://[^/\s@]*:[^/\s@]*@`)
-	wordPattern = regexp.MustCompile(`[A-Za-z0-9+/=]{32,}`)
+	// writtenPattern finds, in a list of environment variables, the value of one that by its name is a secret.
+	writtenPattern = regexp.MustCompile(`(?i)\bname"?:\s*["']?\w*(secret\w*|password|passwd|token|_key|credentials?)["']?\s*(,|\n)\s*"?value"?:[ \t]*\S`)
+	wordPattern    = regexp.MustCompile(`[A-Za-z0-9+/=]{32,}`)
 )
 
 // secret guesses whether a text is or holds a credential; such a text is never repeated in a message.

@@ -158,7 +158,7 @@ var rules = map[string]rule{
 	"update.kubernetes.service_account": {form: &clusterName},
 	"update.kubernetes.secret":          {form: &clusterName},
 	"update.kubernetes.keep":            {min: 60, max: 365 * 24 * 3600},
-	"update.kubernetes.template":        {form: &words},
+	"update.kubernetes.template":        {form: &jobTemplate},
 	"update.sagemaker.region":           {form: &awsRegion},
 	"update.sagemaker.role":             {form: &roleARN},
 	"update.sagemaker.image":            {form: &image},

@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -37,10 +38,18 @@ func parseTemplate(text string) (*batchv1.Job, error) {
 	return j, nil
 }
 
-// manifest is the Job of an attempt: ours, laid over the template. Whatever decides about attempts is always ours.
+// manifest is the Job of an attempt: ours, laid over the template. Whatever decides about attempts is always ours: how many pods there
+// are and when they count as done, whose the Job is, what its removal waits for. So of a template's Job no more is taken than is
+// named here, and all of its pod.
 func (k *cluster) manifest(job Job, attempt int) (*batchv1.Job, error) {
-	j := k.template.DeepCopy()
-	j.ObjectMeta.Name, j.ObjectMeta.GenerateName, j.ObjectMeta.Namespace = job.Name(), "", k.namespace
+	from := k.template.DeepCopy()
+	j := &batchv1.Job{
+		TypeMeta:   from.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{Name: job.Name(), Namespace: k.namespace, Labels: from.Labels, Annotations: from.Annotations, OwnerReferences: from.OwnerReferences},
+		Spec: batchv1.JobSpec{
+			Template: from.Spec.Template, Suspend: from.Spec.Suspend, ManagedBy: from.Spec.ManagedBy, TTLSecondsAfterFinished: from.Spec.TTLSecondsAfterFinished,
+		},
+	}
 	j.Annotations = with(j.Annotations, map[string]string{specAnnotation: job.Key, attemptAnnotation: strconv.Itoa(attempt), "longhaul/spec-uri": job.Spec})
 	labels := map[string]string{"app.kubernetes.io/name": "longhaul-trainer", "longhaul/run": strings.TrimRight(string(job.Run), "._-"), "longhaul/update": strconv.Itoa(int(job.Update))}
 	j.Labels, j.Spec.Template.Labels = with(j.Labels, labels), with(j.Spec.Template.Labels, labels)
@@ -86,7 +95,11 @@ func (k *cluster) pod(p *corev1.PodSpec, job Job, attempt int) error {
 	if c.Secret != "" {
 		t.EnvFrom = append(t.EnvFrom, corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: c.Secret}}})
 	}
-	t.Env = append(t.Env, environment(job, attempt)...)
+	env := environment(job, attempt)
+	ours := func(v corev1.EnvVar) bool {
+		return slices.ContainsFunc(env, func(o corev1.EnvVar) bool { return o.Name == v.Name })
+	}
+	t.Env = append(slices.DeleteFunc(t.Env, ours), env...)
 	if c.GPUs > 1 { // NCCL's rings between the GPUs of a node are there, and 64 MB are too few
 		p.Volumes = append(p.Volumes, corev1.Volume{Name: "shm", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}})
 		t.VolumeMounts = append(t.VolumeMounts, corev1.VolumeMount{Name: "shm", MountPath: "/dev/shm"})

@@ -135,6 +135,50 @@ func TestKubernetesManifest(t *testing.T) {
 	}
 }
 
+// What a template says of attempts is not taken: two pods of one Job would take each other's claim, a finalizer would keep what is
+// cancelled for ever.
+func TestKubernetesTemplateDecidesNothing(t *testing.T) {
+	plain, job := rl.KubernetesConfig{Image: "i", Template: "spec: {template: {spec: {containers: [{name: trainer}]}}}"}, aJob(t)
+	meddling := plain
+	meddling.Template = `
+metadata: {name: mine, generateName: m, namespace: other, finalizers: [example.com/stay], resourceVersion: "7", annotations: {longhaul/spec: x}}
+spec:
+  parallelism: 4
+  completions: 4
+  completionMode: Indexed
+  backoffLimitPerIndex: 3
+  maxFailedIndexes: 1
+  backoffLimit: 6
+  activeDeadlineSeconds: 1
+  manualSelector: true
+  selector: {matchLabels: {a: b}}
+  podReplacementPolicy: TerminatingOrFailed
+  podFailurePolicy: {rules: [{action: Ignore, onExitCodes: {operator: In, values: [42]}}]}
+  successPolicy: {rules: [{succeededCount: 1}]}
+  template:
+    spec:
+      restartPolicy: OnFailure
+      activeDeadlineSeconds: 1
+      containers: [{name: trainer, env: [{name: LONGHAUL_ATTEMPT, value: "9"}, {name: LONGHAUL_SPEC_URI, value: s3://other}, {name: LONGHAUL_OWNER, value: me}]}]
+status: {succeeded: 1}
+`
+	g, of := fakeCluster(t), map[string]string{}
+	for name, c := range map[string]rl.KubernetesConfig{"plain": plain, "meddling": meddling} {
+		j, err := g.with(t, c).manifest(job, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := yaml.Marshal(j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of[name] = string(b)
+	}
+	if of["plain"] != of["meddling"] {
+		t.Errorf("without:\n%s\nwith:\n%s", of["plain"], of["meddling"])
+	}
+}
+
 func TestKubernetesTemplate(t *testing.T) {
 	for text, want := range map[string]string{
 		"kind: Deployment\napiVersion: apps/v1": `update.kubernetes.template: it is a apps/v1 Deployment, not a batch/v1 Job`,
