@@ -165,6 +165,9 @@ func minibatches(ctx context.Context, u rl.UpdateConfig, n rl.UpdateNumber, part
 			return l, err
 		}
 		s, err := step(from, to)
+		if err == nil {
+			err = s.Finite()
+		}
 		if err != nil {
 			return l, rl.Errorf(rl.Invalid, fmt.Sprintf("update %d, minibatch %d", n, i), "%w", err)
 		}

@@ -230,3 +230,13 @@ func TestConfigHasTheNamesOfLosses(t *testing.T) {
 		}
 	}
 }
+
+// What exp cannot hold is an error, and no number of a result, which is JSON.
+func TestMetricsAreFinite(t *testing.T) {
+	for _, s := range []nn.Stats{{KL: math.Inf(1)}, {RatioMax: math.Inf(1)}, {Loss: math.NaN()}, {ReferenceKL: math.Inf(1)}} {
+		_, err := minibatches(t.Context(), rl.UpdateConfig{Minibatches: 1}, 7, 4, func(int, int) (nn.Stats, error) { return s, nil })
+		if rl.KindOf(err) != rl.Invalid || !strings.Contains(err.Error(), "update 7, minibatch 0: ") || !strings.Contains(err.Error(), "different policies") {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+}

@@ -80,6 +80,7 @@ func TestFaults(t *testing.T) {
 		"lengths":         {says(200, "", ids+`{"logprob":-1}]}}]}`), rl.Unavailable, "2 sampled token ids, 1 log-probabilities", 0},
 		"no log-prob":     {says(200, "", ids+`{"logprob":-1},{"token":"x"}]}}]}`), rl.Unavailable, "token 1 of 2 has no log-probability", 0},
 		"a probability":   {says(200, "", ids+`{"logprob":-1},{"logprob":0.5}]}}]}`), rl.Unavailable, "token 1 of 2 has 0.5", 0},
+		"no chance":       {says(200, "", ids+`{"logprob":-1},{"logprob":-9999}]}}]}`), rl.Unavailable, "token 1 of 2 has -9999", 0},
 		"not a number":    {says(200, "", ids+`{"logprob":-1},{"logprob":1e999}]}}]}`), rl.Unavailable, "not what the API promises", 0},
 		"negative id":     {says(200, "", `{"model":"run@000001","choices":[{"message":{"content":"x"},"token_ids":[-3]}]}`), rl.Unavailable, "token id -3 at 0 is negative", 0},
 		"context, OpenAI": {says(400, "", `{"error":{"message":"too long","code":"context_length_exceeded"}}`), rl.Refused, "context limit: too long", 0},

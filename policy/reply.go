@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -108,7 +109,8 @@ func (out *Response) takeTokens(x *extended) error {
 		if l.LogProb == nil {
 			return fmt.Errorf("token %d of %d has no log-probability", i, len(content))
 		}
-		if out.LogProbs[i] = *l.LogProb; *l.LogProb > 1e-3 {
+		// vLLM writes -9999 for minus infinity; what has no probability was not sampled.
+		if out.LogProbs[i] = *l.LogProb; *l.LogProb > 1e-3 || math.Exp(float64(*l.LogProb)) == 0 {
 			return fmt.Errorf("token %d of %d has %g, which is no log-probability", i, len(content), *l.LogProb)
 		}
 	}

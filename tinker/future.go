@@ -2,9 +2,12 @@ package tinker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/longhaul-rl/longhaul/rl"
 )
 
 // patience is how long a service that does not answer is asked for a result that it may have. An engine that was killed is back
@@ -31,10 +34,14 @@ func (c *Client) call(ctx context.Context, path string, in, out any) error {
 func (c *Client) await(ctx context.Context, what, request string, out any) error {
 	heard := time.Now()
 	for {
-		err := c.post(ctx, waiting, "retrieve_future", map[string]string{"request_id": request}, out)
+		var answer json.RawMessage // what is no JSON may be a go-between's page, and is asked for again
+		err := c.post(ctx, waiting, "retrieve_future", map[string]string{"request_id": request}, &answer)
 		r, answered := errors.AsType[*refusal](err)
 		switch {
 		case err == nil:
+			if err := json.Unmarshal(answer, out); err != nil {
+				return rl.Errorf(rl.Invalid, c.at, "%s: the answer is not what the API promises: %w", what, err)
+			}
 			return nil
 		case ctx.Err() != nil:
 			return c.lost(what, ctx.Err())

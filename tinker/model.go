@@ -2,6 +2,7 @@ package tinker
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -109,8 +110,26 @@ func prompt(tokens []int32) map[string]any {
 // passed is the result of a row.
 type passed struct {
 	LogProbs struct {
-		Data []float64 `json:"data"`
+		Data numbers[float64] `json:"data"`
 	} `json:"logprobs"`
+}
+
+// numbers are a service's. Where a model has come to NaN it writes null, which is no 0.
+type numbers[F float32 | float64] []F
+
+func (n *numbers[F]) UnmarshalJSON(b []byte) error {
+	var all []*F
+	if err := json.Unmarshal(b, &all); err != nil {
+		return err
+	}
+	*n = make([]F, len(all))
+	for i, v := range all {
+		if v == nil {
+			return fmt.Errorf("number %d of %d is null", i, len(all))
+		}
+		(*n)[i] = *v
+	}
+	return nil
 }
 
 // ForwardBackward adds the rows' gradient to what is waiting for the next Step. It returns each target's natural

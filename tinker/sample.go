@@ -27,9 +27,9 @@ const idle = 15 * time.Minute
 
 // sampled is one action.
 type sampled struct {
-	Tokens   []int32   `json:"tokens"`
-	LogProbs []float32 `json:"logprobs"`
-	Stop     string    `json:"stop_reason"` // stop or length
+	Tokens   []int32          `json:"tokens"`
+	LogProbs numbers[float32] `json:"logprobs"`
+	Stop     string           `json:"stop_reason"` // stop or length
 }
 
 // sampling is asample's sampling_params.

@@ -1,5 +1,7 @@
 package nn
 
+import "fmt"
+
 // Stats describes one or more optimiser steps. Loss, KL, ReferenceKL and Entropy are sums over the trained tokens, in
 // nats: divide by Tokens for the mean.
 type Stats struct {
@@ -22,6 +24,20 @@ type Stats struct {
 	RatioMax float64
 	// GradNorm is the gradient's Euclidean norm before it was scaled down; of several steps the greatest.
 	GradNorm float64
+}
+
+// Finite is an error where a number is infinite or none: a sampled token's log-probability was so low that exp overflows.
+// Neither JSON nor a curve has such a number.
+func (s Stats) Finite() error {
+	for _, n := range []struct {
+		name  string
+		value float64
+	}{{"loss", s.Loss}, {"kl", s.KL}, {"reference_kl", s.ReferenceKL}, {"entropy", s.Entropy}, {"ratio_max", s.RatioMax}} {
+		if n.value-n.value != 0 {
+			return fmt.Errorf("%s is %v: the log-probabilities that were recorded, and the policy's own, are of different policies", n.name, n.value)
+		}
+	}
+	return nil
 }
 
 // Add takes in the stats of other tokens or of another step.

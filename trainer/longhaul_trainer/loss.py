@@ -4,6 +4,7 @@ testdata/losses.json. The keys of a Loss are those of `loss` in run.yaml.
 Tensors are [rows, tokens]; log-probabilities are natural. What lies under a False of the mask is not looked at.
 """
 
+import math
 from dataclasses import dataclass, fields
 
 import torch
@@ -126,6 +127,14 @@ class Stats:
     off_policy: int = 0
     ratio_max: float = 0.0
     grad_norm: float = 0.0  # of several steps the greatest
+
+    def infinite(self) -> str:
+        """What is wrong where a number is infinite or none, which JSON has not: a sampled token's log-probability was so low that exp
+        overflows."""
+        for f in fields(self):
+            if not math.isfinite(value := getattr(self, f.name)):
+                return f"{f.name} is {value}: the log-probabilities that were recorded, and the policy's own, are of different policies"
+        return ""
 
     def add(self, other: "Stats") -> None:
         for f in fields(self):

@@ -175,6 +175,8 @@ class Trainer:
                 s = self.step(part)
             except ArithmeticError as e:
                 raise Failure("invalid", f"{where}, minibatch {i}", str(e)) from e
+            if wrong := s.infinite():
+                raise Failure("invalid", f"{where}, minibatch {i}", wrong)
             first, steps = first or replace(s), steps + 1
             total.add(s)
             told("minibatches", i + 1, n)

@@ -188,6 +188,12 @@ class Policies(unittest.TestCase):
             Trainer(policy, optimizer, Loss(), ONE, 1.0).update(rows, 3, "update 7", quiet)
         self.assertTrue(all(torch.equal(a, b) for a, b in zip(before, policy.trained().values())))
 
+    def test_log_probabilities_of_another_policy_are_told(self):
+        rows = [replace(row, sampler=row.sampler - 200) for row in self.rows]
+        policy = self.policy()
+        with self.assertRaisesRegex(Failure, "update 7, minibatch 0: kl is inf: the log-probabilities that were recorded"):
+            Trainer(policy, adamw(policy, ONE), Loss(use="cispo"), ONE, 1.0).update(rows, 3, "update 7", quiet)
+
     def test_penalised_advantages_are_centred_over_the_update(self):
         for row in self.rows:
             row.reference = row.sampler + torch.linspace(-1, 1, len(row.at)) if len(row.at) else row.sampler
