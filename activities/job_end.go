@@ -110,8 +110,8 @@ func (w *jobWatch) lastLine(ctx context.Context, attempt int) (string, error) {
 	if rl.KindOf(err) == rl.NotFound {
 		return "", nil
 	}
-	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD")), "\n")
-	return lines[len(lines)-1], err
+	said := strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD"))
+	return said[strings.LastIndexAny(said, "\r\n")+1:], err // a progress bar writes its line over and over
 }
 
 // logLimit is how much of an attempt's log is kept, from its end, in bytes.

@@ -47,6 +47,7 @@ func TestJobFailures(t *testing.T) {
 		{"told to end", []int{75, 143}, nil, "", rl.Unavailable, "attempt 2 was lost: exit", false},
 		{"gave up", []int{75}, &rl.JobError{Kind: rl.Unavailable, Message: "no answer"}, "x\n", rl.Unavailable, "exit: no answer", true},
 		{"no such module", []int{1}, nil, "Traceback\nModuleNotFoundError: torch\n\n", rl.Unavailable, "exit: ModuleNotFoundError: torch", true},
+		{"a progress bar", []int{1}, nil, "loading\n 1 %\r 50 %\r 99 %\r", rl.Unavailable, "exit: 99 %", true},
 		{"gave up for long", []int{75, 75, 1, 1, 75, 75, 75, 75}, nil, "", rl.Refused, "exit (and so 8 times in a row)", true},
 		{"gave up, and was killed in between", []int{75, 75, 1, 1, -1, 75, 75, 75, 75}, nil, "", rl.Unavailable, "attempt 9 was lost: exit", true},
 		{"cannot", []int{42}, &rl.JobError{Kind: rl.Invalid, Message: "such a loss"}, "", rl.Refused, "attempt 1 failed: exit: such a loss", true},

@@ -14,7 +14,7 @@ func TestJobTemplateHoldsNoSecret(t *testing.T) {
 		"- {name: NCCL_DEBUG, value: INFO}":                                             true,
 		"- {name: TOKENIZERS_PARALLELISM, value: 'false'}":                              true,
 		"- name: AWS_SECRET_ACCESS_KEY\n  valueFrom: {secretKeyRef: {name: s, key: k}}": true,
-		"- name: HF_TOKEN\n  value:\n- name: X\n":                                                  true,
+		"- name: HF_TOKEN\n  value:\n- name: X\n":                                       true,
 		"- name: AWS_SECRET_ACCESS_KEY\n  value: 0123456789/abcdef":                     false,
 		"- {name: HF_TOKEN, value: abc}":                                                false,
 		"- {name: 'WANDB_API_KEY', value: 'abc'}":                                       false,

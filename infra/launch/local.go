@@ -26,6 +26,9 @@ func init() { Register("local", openLocal) }
 //	DIR/NAME/lock           locked while an attempt runs, or is being started
 //	DIR/NAME/<n>/log.txt    what the n-th attempt wrote
 //	DIR/NAME/<n>/{pid,exit} its process group, and how it ended; without exit it was killed with its shell
+//
+// An attempt whose end is noted is over, though it may have left processes that hold the lock still: those are ended before
+// the next one begins (localstray.go).
 type local struct {
 	dir    string
 	python string
@@ -54,8 +57,11 @@ func (l *local) Ensure(_ context.Context, job Job, attempt int) error {
 		return d.failed(err)
 	}
 	lock, free, err := d.lock(syscall.LOCK_EX)
-	if err != nil || !free { // it runs, or another launcher is about to start it
+	if err != nil {
 		return err
+	}
+	if !free { // it runs, another launcher is about to start it, or what it started does not end with it
+		return l.endStrays(d)
 	}
 	defer lock.Close() // the process has a descriptor of its own
 	if err := d.same(job); err != nil {
@@ -93,14 +99,14 @@ func (l *local) Poll(_ context.Context, job Job) (Status, error) {
 		s.Identity = fmt.Sprintf("process %d of %s", pid, l.owner)
 	}
 	began, ended := d.times(n)
-	if !free {
+	if !free && !d.noted(n) {
 		d.see()
 		if !began.IsZero() {
-			s.Ran = time.Since(began)
+			s.Ran = max(0, time.Since(began)) // the clock may have been set back
 		}
 		return s, nil
 	}
-	s.Ran = ended.Sub(began)
+	s.Ran = max(0, ended.Sub(began))
 	s.Exit, s.Why = d.exit(n)
 	switch s.Exit {
 	case ExitDone:
@@ -131,7 +137,10 @@ func (l *local) Cancel(ctx context.Context, job Job) error {
 		if free {
 			return lock.Close()
 		}
-		// The lock is held, so the group is the job's: its number is taken for as long as one of it lives.
+		if n, err := d.last(); err == nil && d.noted(n) {
+			return l.endStrays(d)
+		}
+		// The lock is held and no end noted, so the group is the job's: its number is taken for as long as one of it lives.
 		if pid, err := d.running(); err == nil && !told {
 			_ = syscall.Kill(-pid, syscall.SIGTERM)
 			told = true

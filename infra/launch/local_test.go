@@ -164,15 +164,85 @@ func TestLocalCancelLetsTheJobLeaveWhatItCan(t *testing.T) {
 	}
 }
 
-// An interpreter that is not there is a lost attempt whose log says why.
-func TestLocalWithoutPython(t *testing.T) {
-	g, job := &localGround{filepath.Join(t.TempDir(), "jobs"), "no-such-python"}, aJob(t)
+// An interpreter that is not there is said at once, and no attempt; one that is named from here is found.
+func TestLocalPython(t *testing.T) {
+	for _, python := range []string{"no-such-python", "/no/such/python", "./no-such-python"} {
+		g, job := &localGround{filepath.Join(t.TempDir(), "jobs"), python}, aJob(t)
+		l := g.open(t)
+		err := l.Ensure(t.Context(), job, 1)
+		if s, _ := l.Poll(t.Context(), job); rl.KindOf(err) != rl.Refused || !strings.Contains(err.Error(), "update.local.python: it cannot be run") || s.State != Absent {
+			t.Errorf("%s: %v, %+v", python, err, s)
+		}
+	}
+	g, job := newLocalGround(t, "#!/bin/sh\nexit 0\n"), aJob(t)
+	t.Chdir(filepath.Dir(g.python))
+	g.python = "./" + filepath.Base(g.python)
 	l := g.open(t)
 	ensure(t, l, job, 1)
-	s := await(t, l, job, 1, Lost)
-	b, err := os.ReadFile(g.place(job).file(1, "log.txt"))
-	if s.Exit != 127 || err != nil || !strings.Contains(string(b), "no-such-python") {
-		t.Errorf("%+v, %q, %v", s, b, err)
+	await(t, l, job, 1, Done)
+}
+
+// A job that has ended is over, whatever it has left in sessions of their own, and that is ended before the next begins.
+func TestLocalStrays(t *testing.T) {
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("no /proc here")
+	}
+	const leaving = "#!/bin/sh\nsetsid sh -c 'echo $$ >../stray.new && mv ../stray.new ../stray; exec sleep 1000' &\nwhile [ ! -e ../stray ]; do sleep 0.01; done\n"
+	for what, next := range map[string]func(*testing.T, Launcher, Job){
+		"the next attempt": func(t *testing.T, l Launcher, job Job) {
+			for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+				ensure(t, l, job, 2)
+				if s, err := l.Poll(t.Context(), job); err != nil || s.Attempt == 2 {
+					return
+				}
+				if time.Now().After(end) {
+					t.Fatal("attempt 2 does not begin")
+				}
+			}
+		},
+		"cancel": func(t *testing.T, l Launcher, job Job) {
+			if err := l.Cancel(t.Context(), job); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		g, job := newLocalGround(t, leaving+"exit 75\n"), aJob(t)
+		l := g.open(t)
+		ensure(t, l, job, 1)
+		if s := await(t, l, job, 1, Lost); s.Exit != ExitRetry {
+			t.Errorf("%s: %+v", what, s)
+		}
+		b, err := os.ReadFile(filepath.Join(string(g.place(job)), "stray"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stray int
+		fmt.Sscan(string(b), &stray)
+		next(t, l, job)
+		for end := time.Now().Add(10 * time.Second); syscall.Kill(stray, 0) == nil; time.Sleep(10 * time.Millisecond) {
+			if stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", stray)); strings.Contains(string(stat), ") Z ") {
+				break // ended, and nobody has waited for it
+			}
+			if time.Now().After(end) {
+				syscall.Kill(stray, syscall.SIGKILL)
+				t.Fatalf("%s: what the job left lives", what)
+			}
+		}
+	}
+}
+
+// A clock that is set back makes no time negative.
+func TestLocalClockSetBack(t *testing.T) {
+	g, job := newLocalGround(t, "#!/bin/sh\nexit 75\n"), aJob(t)
+	l := g.open(t)
+	ensure(t, l, job, 1)
+	await(t, l, job, 1, Lost)
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(g.place(job).file(1, "pid"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := l.Poll(t.Context(), job); err != nil || s.Ran != 0 {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 

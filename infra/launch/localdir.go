@@ -112,6 +112,12 @@ func (d localdir) running() (int, error) {
 	return d.pid(n)
 }
 
+// noted reports whether an attempt's shell has noted how it ended.
+func (d localdir) noted(attempt int) bool {
+	_, err := d.number(attempt, "exit")
+	return err == nil
+}
+
 // exit is how an ended attempt ended. Above 128 stand signals in a shell's count; ExitPreempted is one of them.
 func (d localdir) exit(attempt int) (code int, why string) {
 	code, err := d.number(attempt, "exit")
