@@ -111,7 +111,7 @@ func (w *jobWatch) lastLine(ctx context.Context, attempt int) (string, error) {
 		return "", nil
 	}
 	said := strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD"))
-	return said[strings.LastIndexAny(said, "\r\n")+1:], err // a progress bar writes its line over and over
+	return strings.TrimSpace(said[strings.LastIndexAny(said, "\r\n")+1:]), err // a progress bar writes its line over and over
 }
 
 // logLimit is how much of an attempt's log is kept, from its end, in bytes.
