@@ -8,9 +8,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"github.com/longhaul-rl/longhaul/adapter"
@@ -74,10 +76,15 @@ func (a *app) export(ctx context.Context, c *conn, name, out string, alone bool)
 		return e, err
 	}
 	e = exported{Version: rl.VersionOf(run, n), Format: "hf", Out: out}
+	lock, err := lockExport(out)
+	if err != nil {
+		return e, err
+	}
+	defer lock.Unlock()
 	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
 		return e, rl.Errorf(rl.Conflict, out, "it exists: name a directory that does not")
 	}
-	pin := fmt.Sprintf("export-%08d", n)
+	pin := fmt.Sprintf("export-%08d-%.8s", n, exporter(out))
 	if err := c.Store.Pin(ctx, run, n, pin, "export to "+out, exportLease); err != nil {
 		return e, err
 	}
@@ -92,6 +99,9 @@ func (a *app) export(ctx context.Context, c *conn, name, out string, alone bool)
 	}
 	e.Merged = lora && !alone
 	part := fmt.Sprintf("%s.%s.part", out, e.Version)
+	if alone {
+		part = fmt.Sprintf("%s.%s-adapter.part", out, e.Version)
+	}
 	if err := a.assemble(ctx, c.Store, part, files, e.Merged); err != nil {
 		return e, err
 	}
@@ -99,7 +109,32 @@ func (a *app) export(ctx context.Context, c *conn, name, out string, alone bool)
 	for _, f := range entries {
 		e.Files = append(e.Files, f.Name())
 	}
-	return e, errors.Join(err, os.Rename(part, out))
+	if err = errors.Join(err, os.Rename(part, out)); err != nil {
+		return e, err
+	}
+	return e, os.Remove(lock.Path()) // whoever has it open still finds the directory there
+}
+
+// lockExport makes sure that one process alone writes a directory: two would merge an adapter into weights twice.
+func lockExport(out string) (*flock.Flock, error) {
+	lock := flock.New(out + ".lock")
+	free, err := lock.TryLock()
+	if err != nil {
+		return nil, rl.Errorf(rl.Refused, out, "it cannot be written: %w", err)
+	}
+	if !free {
+		return nil, rl.Errorf(rl.Conflict, out, "another export is writing it")
+	}
+	return lock, nil
+}
+
+// exporter tells exports apart, each of which holds its checkpoint by a lease of its own: where they write, on which machine.
+func exporter(out string) string {
+	if abs, err := filepath.Abs(out); err == nil {
+		out = abs
+	}
+	host, _ := os.Hostname() // without one, those of several machines are alike
+	return store.SHA256([]byte(host + ":" + out))
 }
 
 // modelFiles are the files of a checkpoint that make a model, or its adapter alone. lora reports whether it has one.
@@ -123,6 +158,21 @@ func modelFiles(c rl.Checkpoint, alone bool) (files []rl.File, lora bool, err er
 	return files, lora, nil
 }
 
+// removeOthers removes what a killed export of other files has left in a directory.
+func removeOthers(dir string, files []rl.File) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		wanted := slices.ContainsFunc(files, func(f rl.File) bool { return strings.TrimSuffix(e.Name(), ".part") == f.Name })
+		if !wanted {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
+}
+
 // assemble writes the files into dir. Merging changes weights in place, so what a killed merge left is written anew.
 func (a *app) assemble(ctx context.Context, st *store.Store, dir string, files []rl.File, merge bool) error {
 	total := int64(0)
@@ -130,6 +180,9 @@ func (a *app) assemble(ctx context.Context, st *store.Store, dir string, files [
 		total += f.Size
 	}
 	a.out.now("writing %d files, %s ...", len(files), size(total))
+	if err := removeOthers(dir, files); err != nil {
+		return err
+	}
 	if err := st.SaveFiles(ctx, dir, files); err != nil || !merge {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/longhaul-rl/longhaul/adapter"
@@ -14,13 +16,14 @@ import (
 	"github.com/longhaul-rl/longhaul/store"
 )
 
-// A LoRA version is written merged, or its adapter alone. What a killed export has left is gone on from.
-func TestExportOfAnAdapter(t *testing.T) {
+// adapted is a store with a LoRA checkpoint, r@000003.
+func adapted(t *testing.T) *store.Store {
+	t.Helper()
 	server, err := s3.Open(t.TempDir(), s3.Options{AccessKey: "access", SecretKey: "secret"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
+	t.Cleanup(func() { server.Close() })
 	st, err := store.Open(t.Context(), "s3://bucket", store.Options{Endpoint: "http://embedded.local", AccessKey: "access", SecretKey: "secret", Transport: inprocess.Transport{Handler: server}})
 	if err != nil {
 		t.Fatal(err)
@@ -42,6 +45,65 @@ func TestExportOfAnAdapter(t *testing.T) {
 	if _, err := st.PutCheckpoint(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
+	return st
+}
+
+// Of exports that write the same directory one does; those that write others go on when one has ended.
+func TestExportsAtOnce(t *testing.T) {
+	st, dir := adapted(t), t.TempDir()
+	a, conn := &app{out: newOutput(os.Stdout, os.Stderr, os.Getenv)}, &conn{Store: st}
+	a.out.quiet = true
+	out, other := filepath.Join(dir, "out"), filepath.Join(dir, "other")
+	lock, err := lockExport(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.export(t.Context(), conn, "r@3", out, false); rl.KindOf(err) != rl.Conflict || !strings.Contains(err.Error(), "another export") {
+		t.Errorf("beside another: %v", err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if exporter(out) == exporter(other) {
+		t.Error("two exports have one lease")
+	}
+	var all sync.WaitGroup
+	done := make([]error, 6)
+	for i := range done {
+		all.Go(func() { _, done[i] = a.export(t.Context(), conn, "r@3", out, false) })
+	}
+	all.Wait()
+	if n := len(slices.DeleteFunc(done, func(err error) bool { return rl.KindOf(err) == rl.Conflict })); n != 1 {
+		t.Errorf("%d exports have written it", n)
+	}
+	if got := exportedWeights(t, out); !slices.Equal(got, []float32{61, 122}) {
+		t.Errorf("%v", got)
+	}
+	if left, _ := filepath.Glob(out + ".*"); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+func exportedWeights(t *testing.T, dir string) []float32 {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tensors, err := safetensors.Decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := tensors[0].Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// A LoRA version is written merged, or its adapter alone. What a killed export has left is gone on from.
+func TestExportOfAnAdapter(t *testing.T) {
+	st := adapted(t)
 	a, conn, dir := &app{out: newOutput(os.Stdout, os.Stderr, os.Getenv)}, &conn{Store: st}, t.TempDir()
 	a.out.quiet = true
 	// A merge was killed after it had changed the weights.
@@ -50,6 +112,11 @@ func TestExportOfAnAdapter(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(left, "model.safetensors"), []byte("half"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// One of the adapter alone had begun with other files.
+	strange := filepath.Join(dir, "alone.r@000003-adapter.part", "model-00001-of-00002.safetensors")
+	if err := os.MkdirAll(strange, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for out, want := range map[string][]string{"merged": {"config.json", "model.safetensors", "tokenizer.json"}, "alone": {adapter.ConfigFile, adapter.WeightsFile}} {
@@ -61,15 +128,7 @@ func TestExportOfAnAdapter(t *testing.T) {
 			t.Errorf("%s: %+v", out, e)
 		}
 	}
-	b, err := os.ReadFile(filepath.Join(dir, "merged", "model.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, tensors, err := safetensors.Decode(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := tensors[0].Float32s(); !slices.Equal(got, []float32{61, 122}) { // 1 + 2*3*10, 2 + 2*3*20
+	if got := exportedWeights(t, filepath.Join(dir, "merged")); !slices.Equal(got, []float32{61, 122}) { // 1 + 2*3*10, 2 + 2*3*20
 		t.Errorf("%v", got)
 	}
 	if names, err := st.Names(t.Context(), "runs/r/pins/"); err != nil || len(names) > 0 {
