@@ -85,7 +85,7 @@ func (a *Activities) fetchBase(ctx context.Context, from string) (dir string, er
 }
 
 func isModelFile(name string) bool {
-	return slices.Contains(modelFiles, name) || path.Ext(name) == ".safetensors" && !strings.Contains(name, "/")
+	return slices.Contains(modelFiles, name) || path.Ext(name) == ".safetensors" && !strings.Contains(name, "/") && !strings.HasPrefix(name, "optimizer")
 }
 
 // baseFiles are the model's files in a directory, sorted, and makes sure that they are all there.
@@ -99,12 +99,19 @@ func baseFiles(dir string) (names []string, err error) {
 		if !isModelFile(e.Name()) {
 			continue
 		}
+		if info, err := os.Stat(filepath.Join(dir, e.Name())); err != nil {
+			return nil, err
+		} else if !info.Mode().IsRegular() { // a pipe would be waited for
+			return nil, fmt.Errorf("%s is no file", e.Name())
+		}
 		names = append(names, e.Name())
 		if path.Ext(e.Name()) == ".safetensors" {
 			weights = append(weights, e.Name())
 		}
 	}
 	switch has := func(name string) bool { return slices.Contains(names, name) }; {
+	case has("adapter_model.safetensors"):
+		return nil, fmt.Errorf("there is an adapter beside the model: what is trained from is one model, so merge the adapter into it or take it away")
 	case !has("config.json"):
 		return nil, fmt.Errorf("there is no config.json: it is not a model's Hugging Face directory")
 	case len(weights) == 0:

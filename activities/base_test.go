@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -20,7 +21,7 @@ func modelDir(t *testing.T) string {
 		"model-00001-of-00002.safetensors": safetensors.Encode(nil, []safetensors.Tensor{safetensors.F32("a", []int{2}, []float32{1, 2})}),
 		"model-00002-of-00002.safetensors": safetensors.Encode(nil, []safetensors.Tensor{safetensors.F32("b", []int{1}, []float32{3})}),
 		"model.safetensors.index.json":     []byte(`{"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}`),
-		"README.md":                        []byte("hello"), "pytorch_model.bin": []byte("x"),
+		"README.md":                        []byte("hello"), "pytorch_model.bin": []byte("x"), "optimizer.safetensors": []byte("x"),
 	} {
 		write(t, filepath.Join(dir, name), content)
 	}
@@ -69,6 +70,17 @@ func TestImportBaseRefuses(t *testing.T) {
 		"00002.safetensors lacks the tensor b": func(dir string) { os.Remove(filepath.Join(dir, "model-00002-of-00002.safetensors")) },
 		"model-00001-of-00002.safetensors: safetensors": func(dir string) {
 			os.Truncate(filepath.Join(dir, "model-00001-of-00002.safetensors"), 70)
+		},
+		"there is an adapter beside the model": func(dir string) {
+			os.WriteFile(filepath.Join(dir, "adapter_model.safetensors"), nil, 0o644)
+		},
+		"tokenizer.json is no file": func(dir string) {
+			os.Remove(filepath.Join(dir, "tokenizer.json"))
+			syscall.Mkfifo(filepath.Join(dir, "tokenizer.json"), 0o644)
+		},
+		"config.json: no such file": func(dir string) {
+			os.Remove(filepath.Join(dir, "config.json"))
+			os.Symlink("nowhere", filepath.Join(dir, "config.json"))
 		},
 		"index.json: ": func(dir string) { os.Truncate(filepath.Join(dir, "model.safetensors.index.json"), 10) },
 		"save_pretrained": func(dir string) {

@@ -14,6 +14,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/longhaul-rl/longhaul/safetensors"
@@ -30,13 +31,27 @@ const (
 type config struct {
 	Kind       string             `json:"peft_type"`
 	Rank       int                `json:"r"`
-	Alpha      float64            `json:"lora_alpha"`
+	Alpha      *float64           `json:"lora_alpha"`
 	RankStable bool               `json:"use_rslora"`
 	DoRA       bool               `json:"use_dora"`
 	FanInOut   bool               `json:"fan_in_fan_out"`
 	Ranks      map[string]int     `json:"rank_pattern"`
 	Alphas     map[string]float64 `json:"alpha_pattern"`
 	Bias       string             `json:"bias"`
+	Repeats    [][]int            `json:"layer_replication"`
+	Invocation []int              `json:"alora_invocation_tokens"`
+	Initial    any                `json:"init_lora_weights"`
+}
+
+// fromBase are the ways to begin an adapter that take its first value off the base's weights: what is added to the others
+// is another model.
+var fromBase = []string{"pissa", "olora", "corda", "loftq", "lora_ga"}
+
+// takesFromBase says whether the base was changed for the adapter.
+func (c config) takesFromBase() bool {
+	way, _ := c.Initial.(string)
+	way, _, _ = strings.Cut(way, "_niter")
+	return slices.Contains(fromBase, strings.ToLower(way))
 }
 
 func readConfig(path string) (c config, err error) {
@@ -50,6 +65,8 @@ func readConfig(path string) (c config, err error) {
 	for what, found := range map[string]bool{
 		"peft_type " + c.Kind: c.Kind != "LORA", "use_dora": c.DoRA, "fan_in_fan_out": c.FanInOut, "bias " + c.Bias: c.Bias != "" && c.Bias != "none",
 		"rank_pattern": len(c.Ranks) > 0, "alpha_pattern": len(c.Alphas) > 0, fmt.Sprintf("r %d", c.Rank): c.Rank < 1,
+		"no lora_alpha": c.Alpha == nil, "layer_replication": len(c.Repeats) > 0, "alora_invocation_tokens": len(c.Invocation) > 0,
+		fmt.Sprintf("init_lora_weights %v", c.Initial): c.takesFromBase(),
 	} {
 		if found {
 			return c, fmt.Errorf("%s: an adapter with %s cannot be merged here; peft's merge_and_unload can", ConfigFile, what)
@@ -60,9 +77,9 @@ func readConfig(path string) (c config, err error) {
 
 func (c config) scale() float32 {
 	if c.RankStable {
-		return float32(c.Alpha / math.Sqrt(float64(c.Rank)))
+		return float32(*c.Alpha / math.Sqrt(float64(c.Rank)))
 	}
-	return float32(c.Alpha / float64(c.Rank))
+	return float32(*c.Alpha / float64(c.Rank))
 }
 
 // pair is the two factors of one weight's change.

@@ -12,7 +12,7 @@ import (
 	"github.com/longhaul-rl/longhaul/safetensors"
 )
 
-const config = `{"peft_type": "LORA", "r": 2, "lora_alpha": 1, "use_rslora": false, "rank_pattern": {}, "alpha_pattern": {}, "bias": "none"}`
+const config = `{"peft_type": "LORA", "layer_replication": null, "init_lora_weights": true, "r": 2, "lora_alpha": 1, "use_rslora": false, "rank_pattern": {}, "alpha_pattern": {}, "bias": "none"}`
 
 // small is a model of one linear layer and one other weight, with an adapter of rank 2 for the layer.
 func small(t *testing.T, config string, more ...safetensors.Tensor) (dir string) {
@@ -84,6 +84,11 @@ func TestMergeRefuses(t *testing.T) {
 		"rank_pattern":               small(t, strings.Replace(config, `"rank_pattern": {}`, `"rank_pattern": {"q": 4}`, 1)),
 		"peft_type IA3":              small(t, strings.Replace(config, "LORA", "IA3", 1)),
 		"not [3, in]":                small(t, strings.Replace(config, `"r": 2`, `"r": 3`, 1)),
+		"no lora_alpha":              small(t, strings.Replace(config, `"lora_alpha"`, `"alpha"`, 1)),
+		"layer_replication":          small(t, strings.Replace(config, `"bias"`, `"layer_replication": [[0, 2], [1, 3]], "bias"`, 1)),
+		"alora_invocation_tokens":    small(t, strings.Replace(config, `"bias"`, `"alora_invocation_tokens": [5], "bias"`, 1)),
+		"init_lora_weights pissa_ni": small(t, strings.Replace(config, `"bias"`, `"init_lora_weights": "pissa_niter_16", "bias"`, 1)),
+		"init_lora_weights olora":    small(t, strings.Replace(config, `"bias"`, `"init_lora_weights": "olora", "bias"`, 1)),
 		"adapter_config.json":        small(t, "{"),
 		"is no factor":               small(t, config, safetensors.F32("base_model.model.embed.lora_embedding_A", []int{1}, []float32{1})),
 		"the model has no such":      small(t, config, safetensors.F32("base_model.model.v.lora_A.weight", []int{2, 1}, []float32{1, 1}), safetensors.F32("base_model.model.v.lora_B.weight", []int{1, 2}, []float32{1, 1})),
