@@ -27,8 +27,8 @@ func init() { Register("local", openLocal) }
 //	DIR/NAME/<n>/log.txt    what the n-th attempt wrote
 //	DIR/NAME/<n>/{pid,exit} its process group, and how it ended; without exit it was killed with its shell
 //
-// An attempt whose end is noted is over, though it may have left processes that hold the lock still: those are ended before
-// the next one begins (localstray.go).
+// An attempt whose end is noted is over, though it may have left processes that hold the lock still: those are ended
+// (localstray.go).
 type local struct {
 	dir    string
 	python string
@@ -57,11 +57,8 @@ func (l *local) Ensure(_ context.Context, job Job, attempt int) error {
 		return d.failed(err)
 	}
 	lock, free, err := d.lock(syscall.LOCK_EX)
-	if err != nil {
+	if err != nil || !free { // it runs, or another launcher is about to start it
 		return err
-	}
-	if !free { // it runs, another launcher is about to start it, or what it started does not end with it
-		return l.endStrays(d)
 	}
 	defer lock.Close() // the process has a descriptor of its own
 	if err := d.same(job); err != nil {
@@ -77,7 +74,7 @@ func (l *local) Ensure(_ context.Context, job Job, attempt int) error {
 	return l.sweep()
 }
 
-// Poll looks at the lock, and at what the last attempt left.
+// Poll looks at the lock, and at what the last attempt left. Of one that has ended nothing is left running.
 func (l *local) Poll(_ context.Context, job Job) (Status, error) {
 	d := l.place(job)
 	lock, free, err := d.lock(syscall.LOCK_SH) // nobody starts another attempt between the two looks
@@ -105,6 +102,9 @@ func (l *local) Poll(_ context.Context, job Job) (Status, error) {
 			s.Ran = max(0, time.Since(began)) // the clock may have been set back
 		}
 		return s, nil
+	}
+	if err := l.endStrays(d); err != nil {
+		return s, err
 	}
 	s.Ran = max(0, ended.Sub(began))
 	s.Exit, s.Why = d.exit(n)

@@ -182,13 +182,14 @@ func TestLocalPython(t *testing.T) {
 	await(t, l, job, 1, Done)
 }
 
-// A job that has ended is over, whatever it has left in sessions of their own, and that is ended before the next begins.
+// A job that has ended is over, whatever it has left in sessions of their own, and that is ended.
 func TestLocalStrays(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("no /proc here")
 	}
 	const leaving = "#!/bin/sh\nsetsid sh -c 'echo $$ >../stray.new && mv ../stray.new ../stray; exec sleep 1000' &\nwhile [ ! -e ../stray ]; do sleep 0.01; done\n"
 	for what, next := range map[string]func(*testing.T, Launcher, Job){
+		"a look": func(t *testing.T, l Launcher, job Job) {},
 		"the next attempt": func(t *testing.T, l Launcher, job Job) {
 			for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 				ensure(t, l, job, 2)
