@@ -84,7 +84,7 @@ func (w *jobWatch) ended(ctx context.Context) (gaveUp, ended int, err error) {
 	return gaveUp, ended, err
 }
 
-// attempts are the records of those that are over, in order.
+// attempts are the records of those that are over, in order. One that is damaged says nothing, and is in nobody's way.
 func (w *jobWatch) attempts(ctx context.Context) (all []rl.JobAttempt, err error) {
 	names, err := w.store.Names(ctx, store.JobPrefix(w.job.Key))
 	if err != nil {
@@ -94,11 +94,13 @@ func (w *jobWatch) attempts(ctx context.Context) (all []rl.JobAttempt, err error
 		if ok, _ := path.Match("attempt-*.json", name); !ok {
 			continue
 		}
-		_, t, err := store.FindJSON[rl.JobAttempt](ctx, w.store, store.JobPrefix(w.job.Key)+name)
+		_, t, whole, err := recorded[rl.JobAttempt](ctx, w.store, store.JobPrefix(w.job.Key)+name)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, t)
+		if whole {
+			all = append(all, t)
+		}
 	}
 	slices.SortFunc(all, func(a, b rl.JobAttempt) int { return a.Attempt - b.Attempt })
 	return all, nil

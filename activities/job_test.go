@@ -30,6 +30,30 @@ func TestTailIsTheEnd(t *testing.T) {
 	}
 }
 
+// What only tells of a job decides nothing where it is damaged.
+func TestJobWithDamagedRecords(t *testing.T) {
+	b := open(t)
+	key := strings.Repeat("d", 64)
+	w := &jobWatch{store: b.store, job: launch.Job{Key: key}}
+	for name, body := range map[string]string{store.JobAttemptKey(key, 1): "{ what", store.JobAttemptKey(key, 2): `{"attempt": "two"}`, store.JobProgressKey(key): `{"attempt": 3, "done": "much"}`} {
+		if _, err := b.store.Put(t.Context(), name, []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.keep(t.Context(), launch.Status{Attempt: 3, State: launch.Lost, Exit: -1, Ran: time.Minute}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := w.next(t.Context(), launch.Status{}); err != nil || n != 4 {
+		t.Errorf("the next is %d, %v", n, err)
+	}
+	if u, err := w.use(t.Context(), rl.UpdateResult{}); err != nil || u.Attempts != 1 || u.RanSeconds != 60 {
+		t.Errorf("%+v, %v", u, err)
+	}
+	if err := w.failure(t.Context(), launch.Status{Attempt: 3, State: launch.Lost, Why: "killed"}); rl.KindOf(err) != rl.Unavailable {
+		t.Error(err)
+	}
+}
+
 // What an attempt's end means: who is asked, how soon the next may begin, and in whose words.
 func TestJobFailures(t *testing.T) {
 	st := open(t).store
