@@ -62,7 +62,7 @@ func (o *output) object(v any) error {
 // print writes a result to stdout. What cannot be written is told by lost when the command ends.
 func (o *output) print(format string, args ...any) {
 	o.endLive()
-	if _, err := fmt.Fprintf(o.stdout, format, args...); err != nil && o.lost == nil {
+	if _, err := fmt.Fprint(o.stdout, render.Inert(fmt.Sprintf(format, args...))); err != nil && o.lost == nil {
 		o.lost = err
 	}
 }
@@ -70,7 +70,7 @@ func (o *output) print(format string, args ...any) {
 // say writes a line of progress to stderr, unless --quiet.
 func (o *output) say(format string, args ...any) {
 	if !o.quiet {
-		fmt.Fprintf(o.besideLive(), format+"\n", args...)
+		fmt.Fprint(o.besideLive(), render.Inert(fmt.Sprintf(format+"\n", args...)))
 	}
 }
 
@@ -79,7 +79,7 @@ func (o *output) now(format string, args ...any) {
 	if !o.live || o.quiet {
 		return
 	}
-	line := fmt.Sprintf(format, args...)
+	line := render.Inert(fmt.Sprintf(format, args...))
 	if cut := []rune(line); len(cut) >= o.width {
 		line = string(cut[:o.width-1])
 	}
@@ -117,7 +117,7 @@ func (b beside) Write(p []byte) (int, error) {
 
 // failure says why the command failed.
 func (o *output) failure(err error) {
-	fmt.Fprintf(o.stderr, "longhaul: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	fmt.Fprintf(o.stderr, "longhaul: %s\n", strings.ReplaceAll(render.Inert(err.Error()), "\n", "\n  "))
 }
 
 // rows writes a table to stdout: columns as wide as their widest cell, two spaces between them.
