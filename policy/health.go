@@ -44,7 +44,7 @@ func (s *server) saw(ctx context.Context, err error) {
 	h := &s.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if rl.KindOf(err) != rl.Unavailable {
+	if !s.client.fails(err) {
 		if h.out {
 			s.client.log.Info("the policy server is readmitted", "server", s.shown)
 		}

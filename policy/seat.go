@@ -27,8 +27,8 @@ func (s *Seat) Release() {
 	}
 }
 
-// Act samples one action. A server that does not answer, or not as it should, is left for another one, until each
-// healthy one was asked once. Request.Timeout begins anew with each; ctx's own deadline is of them all.
+// Act samples one action. A server that does not answer, or not as it should, or that refuses what is not this conversation's fault
+// (a key, a model, a page of a proxy), is left for another one, until each healthy one was asked once. Request.Timeout begins anew with each; ctx's own deadline is of them all.
 //
 // Errors are *rl.Error: Refused (the server will not do it; its words are kept; endpoint.ErrContextLimit is among these,
 // and ErrUntrainable), Unavailable (connection, deadline, which is endpoint.ErrNoReply where others are replied to, 408, 409, 425, 429, 5xx, half a reply, a reply that is not one or
@@ -36,19 +36,38 @@ func (s *Seat) Release() {
 func (s *Seat) Act(ctx context.Context, q Request) (Response, error) {
 	s.client.probe()
 	var asked []*server
+	var away error // of a server that may be back: what is worth another try, whatever others refuse
 	for {
 		if s.at == nil || s.at.ejected() || slices.Contains(asked, s.at) {
 			s.sit(s.client.least(asked))
 		}
 		asked = append(asked, s.at)
 		r, err := s.at.act(ctx, q)
-		if err == nil || ctx.Err() != nil || rl.KindOf(err) != rl.Unavailable || errors.Is(err, endpoint.ErrBusy) {
+		if err == nil || ctx.Err() != nil || !s.client.fails(err) {
 			return r, err
 		}
 		if s.client.least(asked) == nil {
+			if rl.KindOf(err) == rl.Refused && away != nil {
+				return r, away
+			}
 			return r, s.at.blame(ctx, q, err)
 		}
+		if rl.KindOf(err) == rl.Unavailable {
+			away = err
+		}
 	}
+}
+
+// fails reports whether an answer says that another server should be asked. One that is busy works. Of several, one that refuses
+// everybody is as good as away; a policy's only one has said what has to be changed.
+func (c *Client) fails(err error) bool {
+	switch rl.KindOf(err) {
+	case rl.Unavailable:
+		return !errors.Is(err, endpoint.ErrBusy)
+	case rl.Refused:
+		return len(c.servers) > 1 && !errors.Is(err, endpoint.ErrContextLimit) && !errors.Is(err, endpoint.ErrConversation)
+	}
+	return false
 }
 
 // sit moves the seat to a server; nil: to none.

@@ -60,7 +60,10 @@ func (s *server) act(ctx context.Context, q Request) (r Response, err error) {
 		began := time.Now()
 		r, err = s.ask(ctx, q)
 		s.limit.leave(began, err)
-		s.saw(ctx, err)
+		lacks := errors.Is(err, endpoint.ErrNoModel) && s.client.missing != nil && !added
+		if !lacks {
+			s.saw(ctx, err)
+		}
 		switch {
 		case errors.Is(err, endpoint.ErrBusy):
 			wait := busyFor(err, try)
@@ -68,7 +71,7 @@ func (s *server) act(ctx context.Context, q Request) (r Response, err error) {
 				return r, err
 			}
 			s.limit.hold(wait)
-		case errors.Is(err, endpoint.ErrNoModel) && s.client.missing != nil && !added:
+		case lacks:
 			if err := s.add(ctx, q.Model); err != nil {
 				return r, err
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/longhaul-rl/longhaul/infra/faults"
 	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/rl"
 )
 
 // host listens where a handler can die and come back.
@@ -209,5 +210,49 @@ func TestAwayAtThePublication(t *testing.T) {
 		if _, err := play(t.Context(), c, 1, 1); err != nil || time.Since(began) > 20*time.Second {
 			t.Fatal(err, c.Status())
 		}
+	}
+}
+
+// Of three servers one has become a page of its proxy, another takes no key: their episodes go on at the third. When all refuse it is
+// said, and not while one may be back.
+func TestServersThatRefuseEverybody(t *testing.T) {
+	var refuse atomic.Int32 // how many do
+	s := desk(t, small, 2)
+	refusing := func(n int32, answer http.HandlerFunc) *host {
+		return newHost(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if refuse.Load() >= n {
+				answer(w, r)
+			} else {
+				s.ServeHTTP(w, r)
+			}
+		}))
+	}
+	says := func(status int, words string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "/v1/login")
+			http.Error(w, words, status)
+		}
+	}
+	hosts := []*host{refusing(1, says(302, "log in")), refusing(2, says(401, "who?")), refusing(3, says(404, "default backend"))}
+	c := policy.New(policy.Options{URL: urls(hosts), Splice: true})
+	for n := range 6 {
+		_, err := episode(t.Context(), c, n, 4, func(turn int) { refuse.Store(min(2, int32(n+turn)/2)) })
+		if err != nil {
+			t.Fatalf("episode %d: %v", n, err)
+		}
+	}
+	for i, want := range []string{"ejected", "ejected", "healthy"} {
+		if got := c.Status()[i]; got.State != want || (got.Why == "") != (want == "healthy") {
+			t.Errorf("server %d is %+v", i, got)
+		}
+	}
+	refuse.Store(3)
+	if _, err := episode(t.Context(), c, 7, 1, func(int) {}); rl.KindOf(err) != rl.Refused {
+		t.Errorf("all refuse: %v", err)
+	}
+	d := policy.New(policy.Options{URL: urls(hosts), Splice: true})
+	hosts[0].die()
+	if _, err := episode(t.Context(), d, 8, 1, func(int) {}); rl.KindOf(err) != rl.Unavailable {
+		t.Errorf("one is away: %v", err)
 	}
 }
