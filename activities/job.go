@@ -37,8 +37,24 @@ func (a *Activities) watch(ctx context.Context, in Stage, st *store.Store, cfg r
 		w.enter = func(ctx context.Context) (func(), error) { return a.enterLent(ctx, in, st, cfg) }
 	}
 	w.kept = rl.JobRecord{Schema: rl.JobRecordSchema, Key: key, Launcher: cfg.Update.Use, Name: w.job.Name()}
+	if err := w.replace(ctx); err != nil {
+		return nil, err
+	}
 	_, err = st.Put(ctx, store.JobRecordKey(in.Run, in.Update), rl.CanonicalJSON(w.kept))
 	return w, err
+}
+
+// replace ends the job that was to make the update before this one: settings were changed while it ran, nobody waits for it any
+// more, and it has the machine still.
+func (w *jobWatch) replace(ctx context.Context) error {
+	_, was, ok, err := recorded[rl.JobRecord](ctx, w.store, store.JobRecordKey(w.job.Run, w.job.Update))
+	if err != nil || !ok || was.Key == w.kept.Key || was.Launcher != w.kept.Launcher {
+		return err
+	}
+	old := *w
+	old.kept = was
+	old.job.Key, old.job.Spec = was.Key, w.store.URI(store.JobSpecKey(was.Key))
+	return old.cancel(ctx)
 }
 
 // launched has a job of its own do its work, unless it is done, and says what that took.

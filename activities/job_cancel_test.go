@@ -85,6 +85,27 @@ func TestCancelledJobsAreOnRecord(t *testing.T) {
 	}
 }
 
+// Settings that are changed while a job runs make another job of the update: the one before does not go on for nobody.
+func TestAReplacedJobIsEnded(t *testing.T) {
+	st := open(t).store
+	place := &forgetful{status: launch.Status{State: launch.Running, Attempt: 1}}
+	of := func(key string) *jobWatch {
+		return &jobWatch{store: st, launcher: place, job: launch.Job{Run: run, Update: 3, Key: strings.Repeat(key, 64)}, kept: rl.JobRecord{Schema: rl.JobRecordSchema, Key: strings.Repeat(key, 64), Launcher: "local"}}
+	}
+	if _, err := st.Put(t.Context(), store.JobRecordKey(run, 3), rl.CanonicalJSON(of("a").kept)); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]launch.State{"a": launch.Running, "b": launch.Absent} {
+		place.status = launch.Status{State: launch.Running, Attempt: 1}
+		if err := of(key).replace(t.Context()); err != nil || place.status.State != want {
+			t.Errorf("job %s: the first one is %s, %v, want %s", key, place.status.State, err, want)
+		}
+	}
+	if all, err := of("a").attempts(t.Context()); err != nil || len(all) != 1 || all[0].Why != "cancelled" {
+		t.Errorf("on record are %+v, %v", all, err)
+	}
+}
+
 // A stage whose job is cancelled by another, and so is gone, does not start it again by itself.
 func TestStageOfACancelledJobEnds(t *testing.T) {
 	place := &forgetful{status: launch.Status{State: launch.Absent}}

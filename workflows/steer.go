@@ -64,6 +64,7 @@ type steering struct {
 	ended  bool                // it was called for the work under way
 	stands RunState            // what the run has come to
 	doing  string              // the stage under way, in words; empty between updates
+	begun  bool                // the update's job: it may be under way, also when the run was paused since and walks the update again
 	set    []Setting           // changes that have not taken effect
 }
 
@@ -242,8 +243,16 @@ const (
 
 // withdraw cancels the update job under way of a run that is cancelled: paused, it would have gone on by itself.
 func (t *train) withdraw(ctx workflow.Context) error {
-	if t.doing != training || workflow.GetVersion(ctx, "withdraw", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if !t.begun {
 		return nil
+	}
+	switch workflow.GetVersion(ctx, "withdraw", workflow.DefaultVersion, 2) {
+	case workflow.DefaultVersion:
+		return nil
+	case 1:
+		if t.doing != training {
+			return nil
+		}
 	}
 	return workflow.ExecuteActivity(updating(ctx), stages.CancelJob, t.at(t.Next)).Get(ctx, nil)
 }

@@ -116,7 +116,7 @@ func (t *train) run(ctx workflow.Context) (TrainOut, error) {
 		case err != nil:
 			return TrainOut{}, err
 		}
-		t.Next, t.Made, t.Rounds, t.Reopen, t.doing = t.Next+1, false, 0, false, ""
+		t.Next, t.Made, t.Rounds, t.Reopen, t.doing, t.begun = t.Next+1, false, 0, false, "", false
 		if t.Empty++; !t.nothing { // counted here and not where it is found: an update may be walked twice
 			t.Empty = 0
 		}

@@ -18,6 +18,7 @@ import (
 
 // world plays the stages' part: it answers as the store would, and notes what Train asked for.
 type world struct {
+	played  func() // is called once, by the next rollout; may be nil
 	env     *testsuite.TestWorkflowEnvironment
 	jobs    []activities.UpdatePolicyIn
 	success map[rl.UpdateNumber]float64 // of evaluations
@@ -66,6 +67,10 @@ func newWorld(t *testing.T) *world {
 		return activities.ReopenOut{}, nil
 	})
 	w.env.OnActivity(stages.RunTrajectory, mock.Anything, mock.Anything).Return(func(context.Context, activities.RunTrajectoryIn) (activities.RunTrajectoryOut, error) {
+		if played := w.played; played != nil {
+			w.played = nil
+			played()
+		}
 		return activities.RunTrajectoryOut{}, w.refusal
 	})
 	w.env.OnActivity(stages.JudgeGroup, mock.Anything, mock.Anything).Return(func(context.Context, activities.JudgeGroupIn) (activities.JudgeGroupOut, error) {
@@ -232,6 +237,21 @@ func TestFailedJobPausesTheRun(t *testing.T) {
 		if !slices.Equal(w.ended, ended) || (len(w.jobs) == 3) != (command == Resume) {
 			t.Errorf("%s: %d jobs are done, %v were cancelled, want %v", command, len(w.jobs), w.ended, ended)
 		}
+	}
+}
+
+// A job goes on while the run is paused, and while the resumed run walks the update up to it again: cancelled on the way there, it is
+// ended, too.
+func TestCancelledOnTheWayBackToItsJob(t *testing.T) {
+	w := newWorld(t)
+	w.failing = 1
+	w.env.RegisterDelayedCallback(func() {
+		w.played = func() { w.env.UpdateWorkflowNoRejection(Cancel, "2", t, Command{By: "tester"}) }
+		w.env.UpdateWorkflowNoRejection(Resume, "1", t, Command{By: "tester"})
+	}, time.Hour)
+	w.train(t, Plan{Updates: 1})
+	if len(w.jobs) != 1 || !slices.Equal(w.ended, []rl.UpdateNumber{1}) {
+		t.Errorf("%d jobs are done, %v were cancelled", len(w.jobs), w.ended)
 	}
 }
 

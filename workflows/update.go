@@ -169,7 +169,7 @@ func (t *train) collect(ctx workflow.Context, sampled activities.SampleGroupOut,
 // overhead are part of it.
 func (t *train) do(ctx, options workflow.Context, what string, stage, in, out any, seconds *float64) error {
 	began := workflow.Now(ctx)
-	t.doing = what
+	t.doing, t.begun = what, t.begun || what == training
 	err := workflow.ExecuteActivity(options, stage, in).Get(ctx, out)
 	*seconds = workflow.Now(ctx).Sub(began).Seconds()
 	return err
