@@ -9,7 +9,7 @@ import (
 )
 
 // CancelJob cancels the job that makes an update, if it is one of its own and under way, and returns once it no longer
-// runs.
+// runs, and policy servers that lent it their GPU have that again.
 func (a *Activities) CancelJob(ctx context.Context, in Stage) error {
 	defer beat(ctx)()
 	return temporalError(ctx, a.cancelJob(ctx, in))
@@ -28,7 +28,26 @@ func (a *Activities) cancelJob(ctx context.Context, in Stage) error {
 	if err != nil {
 		return err
 	}
-	return w.cancel(ctx)
+	if err := w.cancel(ctx); err != nil {
+		return err
+	}
+	return a.withdrawLoan(ctx, in, st, cfg)
+}
+
+// withdrawLoan ends the loan of the GPU that a job had. A server that says that it cannot be paused has lent nothing.
+func (a *Activities) withdrawLoan(ctx context.Context, in Stage, st *store.Store, cfg rl.Config) error {
+	if cfg.Policy.Use != "openai" {
+		return nil
+	}
+	client, err := a.policy(ctx, in, st, cfg)
+	if err != nil {
+		return err
+	}
+	if err = endLoan(ctx, client, cfg); rl.KindOf(err) == rl.Refused {
+		a.log().Warn("a policy server takes no GPU back", "run", in.Run, "update", in.Update, "why", err)
+		return nil
+	}
+	return err
 }
 
 // cancel ends the job, and records what it had come to. A cluster forgets what it cancels: so it is asked before, too.

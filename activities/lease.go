@@ -23,8 +23,9 @@ var loans = map[string]struct {
 	"sleep": {(*policy.Client).Sleep, (*policy.Client).Wake},
 }
 
-// lend has the policy servers give up their GPU for an update, where they share it, until back. When the worker stops, back
-// does nothing: a job of its own goes on, and so does the loan; the next attempt ends it. Publish ends a loan that nobody did.
+// lend has the policy servers give up their GPU for an update, where they share it, until back. When the stage is cut off, since
+// its worker stops or its run is paused, back does nothing: the job goes on, and so does the loan, until the next attempt ends it,
+// or CancelJob, or Publish.
 func (a *Activities) lend(ctx context.Context, s Stage, st *store.Store, cfg rl.Config) (back func(), err error) {
 	loan := loans[cfg.Policy.ShareGPU]
 	if loan.out == nil {
@@ -38,15 +39,30 @@ func (a *Activities) lend(ctx context.Context, s Stage, st *store.Store, cfg rl.
 		select {
 		case <-activity.GetWorkerStopChannel(ctx):
 			return
+		case <-ctx.Done():
+			return
 		default:
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backPatience)
-		defer cancel()
-		if err := loan.back(client, ctx); err != nil {
+		if err := endLoan(ctx, client, cfg); err != nil {
 			a.log().Warn("the policy servers have not got their GPU back; its publication tries again", "run", s.Run, "update", s.Update, "why", err)
 		}
 	}
-	return back, loan.out(client, ctx)
+	if err := loan.out(client, ctx); err != nil {
+		back() // some of them may have lent it
+		return nil, err
+	}
+	return back, nil
+}
+
+// endLoan gives the policy servers their GPU again, whoever it was lent by.
+func endLoan(ctx context.Context, client *policy.Client, cfg rl.Config) error {
+	loan := loans[cfg.Policy.ShareGPU]
+	if loan.back == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, backPatience)
+	defer cancel()
+	return loan.back(client, ctx)
 }
 
 // enterLent is enter for an update on a GPU that is lent.

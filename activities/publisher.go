@@ -31,10 +31,8 @@ type publisher struct {
 // What is published already stays as it is. In a run that trains, the servers' answers must be such that they can be
 // trained on.
 func (p publisher) publish(ctx context.Context, v rl.Version) error {
-	if loan := loans[p.config.Policy.ShareGPU]; loan.back != nil { // a worker may have died before it ended the update's
-		if err := loan.back(p.client, ctx); err != nil {
-			return err
-		}
+	if err := endLoan(ctx, p.client, p.config); err != nil { // a worker may have died before it did
+		return err
 	}
 	name, err := p.served(ctx, p.store, p.config, v)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/store"
 )
 
 // modelServer is as much of vLLM as publishing meets. scripts/vllm.sh publishes to the real one.
@@ -213,25 +214,30 @@ func TestModelsArePublishedByACommand(t *testing.T) {
 	}
 }
 
-// Servers that share their GPU give it up for an update and get it again, from the publication at the latest: a stage that was
-// cut off leaves its job at work.
+// Servers that share their GPU give it up for an update and get it again, from the publication or the cancelling at the latest: a
+// stage that was cut off leaves its job at work.
 func TestAGPUIsLent(t *testing.T) {
-	for how, want := range map[string][]string{
-		"no": nil, "pause": {"/pause?mode=keep", "/pause?mode=keep", "/resume", "/resume"}, "sleep": {"/sleep?level=1&mode=wait", "/sleep?level=1&mode=wait", "/wake_up", "/wake_up"},
-	} {
+	for how, names := range map[string][2]string{"no": {}, "pause": {"/pause?mode=keep", "/resume"}, "sleep": {"/sleep?level=1&mode=wait", "/wake_up"}} {
 		b, p, server := publishing(t, "lora", "adapter_config.json", "adapter_model.safetensors")
 		p.config.Policy.ShareGPU = how
-		for _, stopped := range []bool{true, false} {
+		var want []string
+		for _, c := range []struct {
+			stopped, paused bool
+			asked           []string
+		}{{true, false, names[:1]}, {false, true, names[:1]}, {false, false, names[:]}} {
 			var suite testsuite.WorkflowTestSuite
 			stage, stop := suite.NewTestActivityEnvironment(), make(chan struct{})
 			stage.SetWorkerStopChannel(stop)
-			if stopped {
+			if c.stopped {
 				close(stop)
 			}
 			update := func(ctx context.Context) error {
 				ctx, cancel := context.WithCancel(ctx)
+				defer cancel()
 				leave, err := b.enterLent(ctx, b.in.Stage, b.store, p.config)
-				cancel() // somebody has cancelled the run
+				if c.paused {
+					cancel()
+				}
 				leave()
 				return err
 			}
@@ -239,13 +245,48 @@ func TestAGPUIsLent(t *testing.T) {
 			if _, err := stage.ExecuteActivity(update); err != nil {
 				t.Fatal(err)
 			}
+			want = append(want, c.asked...)
 		}
 		if err := p.publish(t.Context(), "faults@000001"); err != nil {
 			t.Error(err)
 		}
-		if !slices.Equal(server.lent, want) {
+		cfg := p.config
+		cfg.Env = rl.EnvConfig{Use: "orders", MaxTurns: 2, EpisodeTimeout: rl.Duration(time.Minute), TurnTimeout: rl.Duration(time.Minute)}
+		cfg.Reward.Use, cfg.Update = "exact", rl.UpdateConfig{Use: "local", Timeout: rl.Duration(time.Hour), Local: rl.LocalConfig{Python: "python3"}}
+		b.configure(t, cfg)
+
+		b.Jobs.Dir = t.TempDir()
+		put(t, b, store.JobRecordKey(run, 1), rl.JobRecord{Schema: rl.JobRecordSchema, Key: strings.Repeat("ab", 32)})
+		if err := b.cancelJob(t.Context(), b.in.Stage); err != nil {
+			t.Error(err)
+		}
+		want = append(want, names[1], names[1])
+		if want = slices.DeleteFunc(want, func(s string) bool { return s == "" }); !slices.Equal(server.lent, want) {
 			t.Errorf("%s: %q, want %q", how, server.lent, want)
 		}
+	}
+}
+
+// Of two servers one cannot be paused: the other gets its GPU back at once.
+func TestAGPUIsLentByAllOrNone(t *testing.T) {
+	b, p, server := publishing(t, "lora")
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	p.config.Policy.URL += "," + plain.URL + "/v1"
+	p.config.Policy.ShareGPU = "sleep"
+	b.configure(t, p.config) // the client is this configuration's
+	var suite testsuite.WorkflowTestSuite
+	stage := suite.NewTestActivityEnvironment()
+	update := func(ctx context.Context) error {
+		_, err := b.enterLent(ctx, b.in.Stage, b.store, p.config)
+		return err
+	}
+	stage.RegisterActivity(update)
+	if _, err := stage.ExecuteActivity(update); err == nil || !strings.Contains(err.Error(), "it cannot be paused") {
+		t.Error(err)
+	}
+	if want := []string{"/sleep?level=1&mode=wait", "/wake_up"}; !slices.Equal(server.lent, want) {
+		t.Errorf("%q, want %q", server.lent, want)
 	}
 }
 
