@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log"
@@ -60,6 +61,33 @@ func TestUnserved(t *testing.T) {
 	}
 	if err := s.Failure(dial); rl.KindOf(err) != rl.Unavailable || strings.Contains(err.Error(), "not served") {
 		t.Error(err)
+	}
+}
+
+// A reply of another form is final, and says which field; one that is spoiled is worth another try.
+func TestMistyped(t *testing.T) {
+	s := Server{At: "judge http://j/v1"}
+	var reply struct {
+		Choices []struct {
+			Tokens []int32 `json:"token_ids"`
+		} `json:"choices"`
+	}
+	for text, want := range map[string]struct {
+		kind rl.Kind
+		say  string
+	}{
+		`{"choices":[{"token_ids":"no"}]}`:    {rl.Refused, "its choices.token_ids is of type string"},
+		`{"choices":[{"token_ids":["7"]}]}`:   {rl.Refused, "its choices.token_ids is of type string"},
+		`{"choices":7}`:                       {rl.Refused, "its choices is of type number"},
+		`{"choices":[{"token_ids":[1e99]}]}`:  {rl.Unavailable, "not what the API promises"},
+		`"try again"`:                         {rl.Unavailable, "not what the API promises"},
+		`{"choices":[{"token_ids":[7]}]} bye`: {rl.Unavailable, "not what the API promises"},
+		`{"choices":[{"tok`:                   {rl.Unavailable, "half a reply"},
+	} {
+		err := s.Failure(json.Unmarshal([]byte(text), &reply))
+		if rl.KindOf(err) != want.kind || !strings.Contains(err.Error(), want.say) || !strings.HasPrefix(err.Error(), s.At+": ") {
+			t.Errorf("%s: %v, want %s, %q", text, err, want.kind, want.say)
+		}
 	}
 }
 

@@ -176,7 +176,8 @@ func retryAfter(v string, now time.Time) time.Duration {
 }
 
 // Failure names the boundary of an error that go-openai returned. It is an *rl.Error, of kind Unavailable where none was named
-// on the way; ErrNoReply is among its causes when a server that was reached did not reply in time.
+// on the way, save for a reply of another form (Mistyped); ErrNoReply is among its causes when a server that was reached did not
+// reply in time.
 func (s Server) Failure(err error) error {
 	if rl.KindOf(err) != "" {
 		return err
@@ -184,17 +185,31 @@ func (s Server) Failure(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // its text holds the whole URL
 	}
+	if e := s.Mistyped(err); e != nil {
+		return e
+	}
 	syntax, wrong := errors.AsType[*json.SyntaxError](err)
-	_, mistyped := errors.AsType[*json.UnmarshalTypeError](err)
+	_, misfit := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
 	case wrong && syntax.Error() == "unexpected end of JSON input", err == io.ErrUnexpectedEOF:
 		return rl.Errorf(rl.Unavailable, s.At, "half a reply: %w", err)
-	case wrong, mistyped:
+	case wrong, misfit:
 		return s.Nonsense(err)
 	case errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUnserved):
 		return rl.Errorf(rl.Unavailable, s.At, "%w: %w", ErrNoReply, err)
 	}
 	return rl.Errorf(rl.Unavailable, s.At, "%w", err)
+}
+
+// Mistyped is the error of a reply in which a field is of another type than the API's, Refused: the server speaks another API, and
+// would be paid for each further reply like that. Nil for any other error, that of a number that is out of range and of a reply
+// that is not an object among them: the next one may be well.
+func (s Server) Mistyped(err error) error {
+	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok || e.Field == "" || strings.HasPrefix(e.Value, "number ") {
+		return nil
+	}
+	return rl.Errorf(rl.Refused, s.At, "the reply is not what the API promises: its %s is of type %s", e.Field, e.Value)
 }
 
 // Nonsense is the error of a reply that is not one, or contradicts itself. It need not be the server's: a proxy's page

@@ -20,7 +20,7 @@ func (s *server) models(ctx context.Context) (map[string]*string, error) {
 		Data []struct{ ID, Root string }
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, s.server.Nonsense(err)
+		return nil, s.server.Failure(err)
 	}
 	known := map[string]*string{}
 	for _, m := range list.Data {

@@ -72,7 +72,7 @@ func TestFaults(t *testing.T) {
 		"page":            {says(200, "Content-Type: text/html", `<html>Be right back`), rl.Unavailable, "not what the API promises", 0},
 		"redirect":        {says(302, "Location: http://elsewhere.example/", ``), rl.Refused, "302 Found", 0},
 		"garbage":         {says(200, "", `hello`), rl.Unavailable, "not what the API promises", 0},
-		"wrong type":      {says(200, "", `{"choices":[{"token_ids":"no"}]}`), rl.Unavailable, "not what the API promises", 0},
+		"wrong type":      {says(200, "", `{"choices":[{"token_ids":"no"}]}`), rl.Refused, "its choices.token_ids is of type string", 0},
 		"half a JSON":     {says(200, "", `{"choices":[{"message"`), rl.Unavailable, "half a reply", 0},
 		"half a body":     {says(200, "Content-Length: 500", `{"choices":[`), rl.Unavailable, "half a reply", 0},
 		"no choices":      {says(200, "", `{"choices":[]}`), rl.Unavailable, "no choices", 0},

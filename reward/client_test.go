@@ -133,7 +133,7 @@ func TestAskFails(t *testing.T) {
 		{500, "", `oops`, rl.Unavailable, 0, nil, "500 Internal Server Error: oops"},
 		{200, "", `<html>try again</html>`, rl.Unavailable, 0, nil, "the reply is not what the API promises: "},
 		{200, "", `{"choices":[]}`, rl.Unavailable, 0, nil, "the reply is not what the API promises: it has no choices"},
-		{200, "", `{"choices":[{"message":{"content":7}}]}`, rl.Unavailable, 0, nil, "the reply is not what the API promises: "},
+		{200, "", `{"choices":[{"message":{"content":7}}]}`, rl.Refused, 0, nil, "its choices.message.content is of type number"},
 		{200, "", `{"choices":[{"message":{"con`, rl.Unavailable, 0, nil, "half a reply: "},
 	} {
 		var asked atomic.Int32
