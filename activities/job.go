@@ -202,11 +202,11 @@ func (w *jobWatch) tell(ctx context.Context, s launch.Status) error {
 		Why: s.Why, QueuedSeconds: s.Queued.Seconds(), RanSeconds: s.Ran.Seconds(),
 	}
 	tellAs(ctx, p)
-	if limit := time.Duration(w.config.Timeout); s.Ran > limit {
+	if w.overdue(s) {
 		if err := w.cancel(ctx); err != nil {
 			return err
 		}
-		return rl.Errorf(rl.Exhausted, w.at(), "attempt %d has run for %v, longer than update.timeout, %v, and was ended", s.Attempt, s.Ran.Round(time.Second), limit)
+		return rl.Errorf(rl.Exhausted, w.at(), "attempt %d has run for %v, longer than update.timeout, %v, and was ended", s.Attempt, s.Ran.Round(time.Second), time.Duration(w.config.Timeout))
 	}
 	return nil
 }

@@ -51,6 +51,8 @@ func (w *jobWatch) failure(ctx context.Context, s launch.Status) error {
 		if told.Error != nil && (told.Error.Kind == rl.Corrupt || told.Error.Kind == rl.NotFound) {
 			kind = told.Error.Kind // something that it was to read: an older checkpoint may be whole
 		}
+	case w.overdue(s): // its place was faster than tell
+		kind, why = rl.Exhausted, fmt.Sprintf("it has run for %v, longer than update.timeout, %v", s.Ran.Round(time.Second), time.Duration(w.config.Timeout))
 	case gaveUp >= inARow:
 		kind, why = rl.Refused, fmt.Sprintf("%s (and so %d times in a row)", why, gaveUp)
 	}
@@ -59,6 +61,12 @@ func (w *jobWatch) failure(ctx context.Context, s launch.Status) error {
 		e.RetryAfter = wait(ended)
 	}
 	return e
+}
+
+// overdue reports whether an attempt has had its machine for longer than it may.
+func (w *jobWatch) overdue(s launch.Status) bool {
+	limit := time.Duration(w.config.Timeout)
+	return limit > 0 && s.Ran > limit
 }
 
 // wait is how long a job rests after so many attempts in a row: a second, twice as long each time, less up

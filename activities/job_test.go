@@ -56,6 +56,7 @@ func TestJobWithDamagedRecords(t *testing.T) {
 
 // What an attempt's end means: who is asked, how soon the next may begin, and in whose words.
 func TestJobFailures(t *testing.T) {
+	const late = -2 // killed after two hours
 	st := open(t).store
 	for i, c := range []struct {
 		name string
@@ -79,9 +80,10 @@ func TestJobFailures(t *testing.T) {
 		{"a base that is gone", []int{42}, &rl.JobError{Kind: rl.NotFound, Message: "a chunk"}, "", rl.NotFound, "exit: a chunk", true},
 		{"nothing left", []int{0}, nil, "", rl.Unavailable, "attempt 1 ended well: it left no result", true},
 		{"nothing left for long", []int{0, 0, 0, 0, 0, 0, 0, 0}, nil, "", rl.Refused, "attempt 8 ended well: it left no result (and so 8 times in a row)", true},
+		{"ended by its place, late", []int{late}, nil, "", rl.Exhausted, "attempt 1 was lost: it has run for 2h0m0s, longer than update.timeout, 1h0m0s", false},
 	} {
 		key := strings.Repeat(string(rune('a'+i)), 64)
-		w := &jobWatch{store: st, job: launch.Job{Key: key}, kept: rl.JobRecord{Name: "j"}}
+		w := &jobWatch{store: st, config: rl.UpdateConfig{Timeout: rl.Duration(time.Hour)}, job: launch.Job{Key: key}, kept: rl.JobRecord{Name: "j"}}
 		var s launch.Status
 		for n, exit := range c.ends {
 			s = launch.Status{State: map[int]launch.State{0: launch.Done, 42: launch.Failed}[exit], Attempt: n + 1, Exit: exit, Why: "exit"}
@@ -91,7 +93,10 @@ func TestJobFailures(t *testing.T) {
 			if exit == -1 {
 				s.Why = "it was killed"
 			}
-			if _, err := st.Put(t.Context(), store.JobAttemptKey(key, n+1), rl.CanonicalJSON(rl.JobAttempt{Attempt: n + 1, Exit: exit})); err != nil {
+			if exit == late {
+				s.Exit, s.Ran = -1, 2*time.Hour
+			}
+			if _, err := st.Put(t.Context(), store.JobAttemptKey(key, n+1), rl.CanonicalJSON(rl.JobAttempt{Attempt: n + 1, Exit: s.Exit})); err != nil {
 				t.Fatal(err)
 			}
 		}

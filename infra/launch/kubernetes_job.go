@@ -74,8 +74,8 @@ func (k *cluster) manifest(job Job, attempt int) (*batchv1.Job, error) {
 func (k *cluster) pod(p *corev1.PodSpec, job Job, attempt int) error {
 	c := k.config
 	p.RestartPolicy = corev1.RestartPolicyNever
-	if k.timeout > 0 { // for the day when no worker is left to cancel it
-		p.ActiveDeadlineSeconds = new(int64(k.timeout.Seconds()))
+	if k.timeout > 0 {
+		p.ActiveDeadlineSeconds = new(int64((k.timeout + overtime).Seconds()))
 	}
 	p.ServiceAccountName = cmp.Or(c.ServiceAccount, p.ServiceAccountName)
 	if p.AutomountServiceAccountToken == nil { // the trainer does not speak to the cluster

@@ -45,6 +45,9 @@ const (
 	ExitPreempted = 143 // SIGTERM: it has left what it could
 )
 
+// overtime is how much longer than update.timeout a place lets an attempt run by itself: for the day when no worker is left to end it.
+const overtime = 10 * time.Minute
+
 // Status is what a launcher knows of a job.
 type Status struct {
 	State    State

@@ -25,6 +25,7 @@ func (r *region) request(job Job, n int) *sagemaker.CreateTrainingJobInput {
 	// What SageMaker itself keeps of a job lies beside its spec. The trainer leaves nothing there: it begins at the base
 	// checkpoint each time. But without a place for checkpoints, managed spot training ends after an hour.
 	beside := strings.TrimSuffix(job.Spec, path.Base(job.Spec))
+	limit := int32((r.timeout + overtime).Seconds())
 	in := &sagemaker.CreateTrainingJobInput{
 		TrainingJobName:        &name,
 		RoleArn:                &c.Role,
@@ -34,12 +35,12 @@ func (r *region) request(job Job, n int) *sagemaker.CreateTrainingJobInput {
 		OutputDataConfig:       &types.OutputDataConfig{S3OutputPath: new(beside + "sagemaker")},
 		CheckpointConfig:       &types.CheckpointConfig{S3Uri: new(beside + "sagemaker/checkpoints")},
 		ResourceConfig:         &types.ResourceConfig{InstanceType: types.TrainingInstanceType(c.Instance), InstanceCount: new(int32(1)), VolumeSizeInGB: new(int32(c.VolumeGB))},
-		StoppingCondition:      &types.StoppingCondition{MaxRuntimeInSeconds: new(int32(r.timeout.Seconds()))},
+		StoppingCondition:      &types.StoppingCondition{MaxRuntimeInSeconds: &limit},
 		Tags:                   []types.Tag{{Key: new("longhaul:run"), Value: new(string(job.Run))}, {Key: new("longhaul:update"), Value: new(strconv.Itoa(int(job.Update)))}},
 	}
 	if c.Spot == "yes" {
 		in.EnableManagedSpotTraining = new(true)
-		in.StoppingCondition.MaxWaitTimeInSeconds = new(2 * int32(r.timeout.Seconds())) // with what it waits for capacity
+		in.StoppingCondition.MaxWaitTimeInSeconds = new(2 * limit) // with what it waits for capacity
 	}
 	if subnets := items(c.Subnets); len(subnets) > 0 {
 		in.VpcConfig = &types.VpcConfig{Subnets: subnets, SecurityGroupIds: items(c.SecurityGroups)}
