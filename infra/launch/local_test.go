@@ -16,7 +16,7 @@ import (
 
 // obedient is a job that does as a file tells it, and leaves a mark when it begins.
 const obedient = `#!/bin/sh
-echo "$LONGHAUL_OWNER $LONGHAUL_ATTEMPT $LONGHAUL_SPEC_URI $SECRET ${AWS_PROFILE-none}" >begun
+echo "$LONGHAUL_OWNER $LONGHAUL_ATTEMPT $LONGHAUL_SPEC_URI $SECRET ${AWS_PROFILE-none} ${JUDGE_API_KEY-none} ${HF_TOKEN-none} $TOKENIZERS_PARALLELISM" >begun
 while [ ! -e ../tell ]; do sleep 0.01; done
 echo ending
 exec sh -c "rm ../tell.taken; $(mv ../tell ../tell.taken; cat ../tell.taken)"
@@ -88,9 +88,12 @@ func (g *localGround) starts(t *testing.T, job Job) int {
 }
 
 // A job is told its spec, its owner, which is the same in all attempts, and the store's secret; of the environment's own
-// way to S3 nothing.
+// way to S3, and of other servers' keys, nothing.
 func TestLocalJobsEnvironment(t *testing.T) {
-	t.Setenv("AWS_PROFILE", "somebody")
+	for _, name := range []string{"AWS_PROFILE", "JUDGE_API_KEY", "HF_TOKEN"} {
+		t.Setenv(name, "somebody")
+	}
+	t.Setenv("TOKENIZERS_PARALLELISM", "false")
 	g, job := newLocalGround(t, obedient), aJob(t)
 	l := g.open(t)
 	for n := 1; n <= 2; n++ {
@@ -103,7 +106,7 @@ func TestLocalJobsEnvironment(t *testing.T) {
 			t.Fatal(err)
 		}
 		host, _ := os.Hostname()
-		if want := fmt.Sprintf("%s:%s %d s3://bucket s3cret none\n", host, g.place(job), n); string(b) != want {
+		if want := fmt.Sprintf("%s:%s %d s3://bucket s3cret none none none false\n", host, g.place(job), n); string(b) != want {
 			t.Errorf("attempt %d was told %q, want %q", n, b, want)
 		}
 	}

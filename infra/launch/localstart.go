@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,13 +69,17 @@ func (l *local) interpreter() (string, error) {
 	return python, nil
 }
 
-// environ is this process's environment and what the job is told. Where the store is one that nothing outside may
-// redirect, the environment's own way to S3 is left out.
+// environ is this process's environment, without what by its name is a secret of others (the judge's key, the policy servers'), and
+// what the job is told. AWS's credentials it needs; where the store is one that nothing outside may redirect, the environment's own
+// way to S3 is left out.
 func (l *local) environ(job Job) []string {
-	env := os.Environ()
-	if len(l.secret) > 0 {
-		env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "AWS_") })
-	}
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, "AWS_") {
+			return len(l.secret) > 0
+		}
+		return secretName.MatchString(name)
+	})
 	for _, more := range []map[string]string{job.Env, l.secret} {
 		for _, name := range slices.Sorted(maps.Keys(more)) {
 			env = append(env, name+"="+more[name])
@@ -85,3 +90,6 @@ func (l *local) environ(job Job) []string {
 	}
 	return env
 }
+
+// secretName knows variables that hold secrets: OPENAI_API_KEY, HF_TOKEN, DB_PASSWORD. TOKENIZERS_PARALLELISM is none.
+var secretName = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRETS?|PASSWORD|PASSWD|CREDENTIALS?)$`)
