@@ -36,6 +36,7 @@ type JobError struct {
 type JobClaim struct {
 	Schema string `json:"schema"` // JobClaimSchema
 	Owner  string `json:"owner"`
+	Token  string `json:"token"` // tells attempts of one owner apart
 	Until  string `json:"until"` // RFC 3339: others may take it over from then on
 }
 

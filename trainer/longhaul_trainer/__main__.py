@@ -10,8 +10,7 @@ import sys
 import threading
 import traceback
 
-from .failure import DONE, PREEMPTED, RETRY, Failure
-from .job import Job
+from .failure import DONE, PREEMPTED, RETRY, Failure, missing
 
 
 def main() -> int:
@@ -28,12 +27,17 @@ def main() -> int:
 
     threading.Thread(target=stop, daemon=True).start()
     try:
+        from .job import Job  # what it needs may be missing
+
         attempt = int(os.environ.get("LONGHAUL_ATTEMPT", "1"))
         job = Job(environment("LONGHAUL_SPEC_URI"), environment("LONGHAUL_OWNER"), attempt, os.environ.get("LONGHAUL_WORK_DIR"))
         job.run()
         return DONE
     except Failure as e:
         failure, code = e, e.exit
+    except ImportError as e:
+        failure = missing(e)
+        code = failure.exit
     except Exception as e:
         traceback.print_exc()
         failure, code = Failure("unavailable", "trainer", f"{type(e).__name__}: {e}"), RETRY

@@ -14,3 +14,8 @@ class Failure(Exception):
     @property
     def exit(self) -> int:
         return PERMANENT if self.kind in ("invalid", "not_found", "corrupt") else RETRY
+
+
+def missing(e: ImportError) -> Failure:
+    """Something that the trainer is made of is not there, or does not load; it will not be the next time either."""
+    return Failure("invalid", "trainer", f"{type(e).__name__}: {e}")

@@ -14,15 +14,30 @@ import traceback
 from dataclasses import fields
 from pathlib import Path
 
-import torch
-from torch import distributed as dist
+from .failure import Failure, missing
 
-from .batch import Row, check_rows, read_batch, trained_tokens
-from .checkpoint import read_optimizer, write_checkpoint
-from .failure import RETRY, Failure
-from .loss import Loss
-from .policy import Policy, Settings
-from .train import Optimiser, Trainer, adamw, penalise, score
+
+def say(line: dict) -> None:
+    print(json.dumps(line), flush=True)
+
+
+def ends(failure: Failure) -> int:
+    """Tells what ended the process, and gives its exit code."""
+    say({"kind": failure.kind, "at": failure.at, "message": failure.message})
+    return failure.exit
+
+
+try:
+    import torch
+    from torch import distributed as dist
+
+    from .batch import Row, check_rows, read_batch, trained_tokens
+    from .checkpoint import read_optimizer, write_checkpoint
+    from .loss import Loss
+    from .policy import Policy, Settings
+    from .train import Optimiser, Trainer, adamw, penalise, score
+except ImportError as e:
+    sys.exit(ends(missing(e)))
 
 first = os.environ.get("RANK", "0") == "0"
 
@@ -30,10 +45,6 @@ first = os.environ.get("RANK", "0") == "0"
 def tell(what: str, done: int, total: int) -> None:
     if first:
         say({"what": what, "done": min(done, total), "total": total})
-
-
-def say(line: dict) -> None:
-    print(json.dumps(line), flush=True)
 
 
 def loss_of(config: dict, tokens: int) -> Loss:
@@ -120,12 +131,12 @@ def main() -> int:
     try:
         run(Path(sys.argv[1]))
     except Failure as failure:
-        say({"kind": failure.kind, "at": failure.at, "message": failure.message})
-        return failure.exit
+        return ends(failure)
+    except ImportError as e:
+        return ends(missing(e))
     except Exception as e:
         traceback.print_exc()
-        say({"kind": "unavailable", "at": "training", "message": f"{type(e).__name__}: {e}"})
-        return RETRY
+        return ends(Failure("unavailable", "training", f"{type(e).__name__}: {e}"))
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()

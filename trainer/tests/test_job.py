@@ -14,7 +14,7 @@ from longhaul_trainer.job import Job
 from longhaul_trainer.spec import named
 from longhaul_trainer.store import chunk_key
 from safetensors.torch import load_file
-from stored import Stored, batch_file, config, model_files
+from stored import TRAINER, Stored, batch_file, config, model_files
 
 LORA = {"lora_rank": 4, "lora_alpha": 8}
 
@@ -210,6 +210,20 @@ class Jobs(unittest.TestCase):
         code, said = self.stored.run(key, AWS_ENDPOINT_URL_S3="http://127.0.0.1:9")
         self.assertEqual(code, 75)
         self.assertIn("it cannot be", said)
+
+    def test_an_interpreter_that_lacks_something(self):
+        """A missing package, or one whose libraries do not load, is as missing the next time: 42, with its name."""
+        key = self.spec(self.base(), lora_rank=4)
+        for name in ("boto3", "transformers", "peft"):
+            broken = self.tmp / name
+            broken.mkdir()
+            (broken / f"{name}.py").write_text("raise ImportError('libcudart.so.13: cannot open shared object file')")
+            with self.subTest(name):
+                code, said = self.stored.run(key, PYTHONPATH=f"{broken}:{TRAINER}")
+                self.assertEqual(code, 42, said)
+                self.assertIn("trainer: ImportError: libcudart.so.13: cannot open", said)
+                if name != "boto3":  # without which nothing can be told in the store
+                    self.assertEqual(self.stored.json(key, "progress")["error"]["kind"], "invalid")
 
 
 if __name__ == "__main__":
