@@ -146,60 +146,6 @@ func readUses(ctx context.Context, s *store.Store, ledgers []rl.Ledger) ([]*rl.J
 	return uses, nil
 }
 
-func (a *app) printLedgers(ledgers []rl.Ledger, jobs []*rl.JobUse) {
-	head := []string{"UPDATE", "ASKED", "TRAINED", "LEFT OUT", "TRUNCATED", "TOKENS", "USD", "WHY"}
-	total := rl.Ledger{LeftOut: map[rl.LeftOut]int{}}
-	for _, l := range ledgers {
-		total.Judge.Add(l.Judge)
-		total.Notes = append(total.Notes, l.Notes...)
-	}
-	judged := total.Judge.Calls > 0 || len(total.Notes) > 0
-	if judged {
-		head = append(head[:len(head)-1], "JUDGE CALLS", "JUDGE TOKENS", "NOTES", "WHY")
-	}
-	var took rl.JobUse
-	for _, u := range jobs {
-		if u != nil {
-			took.Add(*u)
-		}
-	}
-	if took.Attempts > 0 {
-		head = append(head[:len(head)-1], "JOB ATTEMPTS", "JOB QUEUED", "JOB RAN", "WHY")
-	}
-	rows := [][]string{head}
-	row := func(name string, l rl.Ledger, u *rl.JobUse) []string {
-		if u == nil {
-			u = &rl.JobUse{}
-		}
-		left := 0
-		for _, n := range l.LeftOut {
-			left += n
-		}
-		cells := []string{name, fmt.Sprint(l.Asked), fmt.Sprint(l.Trained), fmt.Sprint(left), fmt.Sprint(l.Truncated), fmt.Sprint(l.Tokens), fmt.Sprintf("%.4f", l.USD+u.USD)}
-		if judged {
-			cells = append(cells, fmt.Sprint(l.Judge.Calls), fmt.Sprint(l.Judge.PromptTokens+l.Judge.ReplyTokens), fmt.Sprint(len(l.Notes)))
-		}
-		if took.Attempts > 0 {
-			cells = append(cells, fmt.Sprint(u.Attempts), seconds(u.QueuedSeconds), seconds(u.RanSeconds))
-		}
-		return append(cells, whyOf(l))
-	}
-	for i, l := range ledgers {
-		l.Balance()
-		rows = append(rows, row(fmt.Sprint(l.Update), l, jobs[i]))
-		total.Asked, total.Trained, total.Truncated = total.Asked+l.Asked, total.Trained+l.Trained, total.Truncated+l.Truncated
-		total.Tokens, total.USD, total.Slots = total.Tokens+l.Tokens, total.USD+l.USD, append(total.Slots, l.Slots...)
-		for why, n := range l.LeftOut {
-			total.LeftOut[why] += n
-		}
-	}
-	total.Balance()
-	a.out.rows(append(rows, row("all", total, &took)))
-	for _, w := range advantage.Bias(ledgers...) {
-		a.out.print("warning: %s\n", w)
-	}
-}
-
 func (a *app) printSlots(l rl.Ledger, job *rl.JobUse) {
 	a.out.print("%s\n", ledgerLine(l))
 	if l.Judge.Calls > 0 {
@@ -235,19 +181,4 @@ func reasons[K ~string](left map[K]int) string {
 		why = append(why, fmt.Sprintf("%s %d", r, left[r]))
 	}
 	return strings.Join(why, ", ")
-}
-
-// whyOf is the last cell of an update's row: why rollouts were left out, and what else is to be said.
-func whyOf(l rl.Ledger) string {
-	var why []string
-	if len(l.LeftOut) > 0 {
-		why = append(why, reasons(l.LeftOut))
-	}
-	if len(l.PutOff) > 0 {
-		why = append(why, "tasks put off: "+reasons(l.PutOff))
-	}
-	if !l.Balanced {
-		why = append(why, "THE SUMS DO NOT AGREE")
-	}
-	return strings.Join(why, "; ")
 }
