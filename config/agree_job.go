@@ -11,7 +11,7 @@ const embedded = "embedded"
 
 // fitJob fills in what an update job of its own needs to know.
 func fitJob(u *rl.UpdateConfig, given func(path string) bool) {
-	if u.Use != embedded && !given("update.timeout") {
+	if launched(*u) && !given("update.timeout") {
 		u.Timeout = rl.Duration(24 * time.Hour)
 	}
 	if u.Use == "local" && !given("update.local.python") {
@@ -19,14 +19,17 @@ func fitJob(u *rl.UpdateConfig, given func(path string) bool) {
 	}
 }
 
+// launched reports whether an update is a job of its own: not this process's work, and no service's.
+func launched(u rl.UpdateConfig) bool { return u.Use != embedded && u.Use != tinker }
+
 func jobAlone(c rl.Config) (wrong, bool) {
 	u := c.Update
 	for _, k := range []struct {
 		key string
 		set bool
 	}{{"timeout", u.Timeout != 0}, {"usd_hour", u.USDHour != 0}} {
-		if k.set && u.Use == embedded {
-			return disagree("update."+k.key, "no such key with use: embedded", "the embedded trainer works in this process", "update."+k.key, "update.use"), false
+		if k.set && !launched(u) {
+			return disagree("update."+k.key, "no such key with use: "+u.Use, "its updates are no jobs of their own", "update."+k.key, "update.use"), false
 		}
 	}
 	return wrong{}, true
@@ -34,7 +37,7 @@ func jobAlone(c rl.Config) (wrong, bool) {
 
 func jobTimeout(c rl.Config) (wrong, bool) {
 	return disagree("no update.timeout", "a duration, since updates are jobs of their own", "", "update.timeout", "update.use"),
-		c.Update.Use == embedded || c.Update.Timeout != 0
+		!launched(c.Update) || c.Update.Timeout != 0
 }
 
 func localAlone(c rl.Config) (wrong, bool) {

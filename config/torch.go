@@ -47,7 +47,7 @@ func torchAlone(c rl.Config) (wrong, bool) {
 		users      []string
 	}{
 		{"lora_rank", fmt.Sprint(u.LoRARank), u.LoRARank != 0, adapters},
-		{"lora_alpha", decimal(u.LoRAAlpha), u.LoRAAlpha != 0, adapters},
+		{"lora_alpha", decimal(u.LoRAAlpha), u.LoRAAlpha != 0, jobs}, // a Tinker service has one of its own
 		{"precision", quoted(u.Precision), u.Precision != "", jobs},
 		{"gradient_checkpointing", quoted(u.Checkpointing), u.Checkpointing != "", jobs},
 		{"processes", fmt.Sprint(u.Processes), u.Processes != 0, jobs},

@@ -17,7 +17,7 @@ func (a *app) checkUpdate(ctx context.Context, cfg rl.Config) (checks []check) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	host := launch.Host{Dir: filepath.Join(a.data, "jobs"), Getenv: a.getenv}
+	host := launch.Host{Dir: filepath.Join(a.data, "jobs")}
 	if a.storeURI(want{Store: cfg.Store}) == "" {
 		host.Secret = map[string]string{"AWS_ACCESS_KEY_ID": ""} // a worker has the embedded store's
 	}

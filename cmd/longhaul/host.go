@@ -119,7 +119,7 @@ func (h *host) openChecked(ctx context.Context, uri string) (*store.Store, error
 
 // jobs is what update jobs on this machine need: a place, and the embedded store's keys where that is the store.
 func (h *host) jobs(a *app) launch.Host {
-	where := launch.Host{Dir: filepath.Join(a.data, "jobs"), Getenv: a.getenv}
+	where := launch.Host{Dir: filepath.Join(a.data, "jobs")}
 	if h.options.Endpoint != "" {
 		where.Secret = map[string]string{"AWS_ACCESS_KEY_ID": h.options.AccessKey, "AWS_SECRET_ACCESS_KEY": h.options.SecretKey}
 	}

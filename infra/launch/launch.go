@@ -82,9 +82,8 @@ type Launcher interface {
 
 // Host is what a launcher needs of the process that it works in.
 type Host struct {
-	Dir    string              // of this machine, for what a launcher must keep there; made when it is missing
-	Getenv func(string) string // of credentials, by the names that run.yaml gives
-	Secret map[string]string   // what a job on this machine needs beside Job.Env to reach the store
+	Dir    string            // of this machine, for what a launcher must keep there; made when it is missing
+	Secret map[string]string // what a job on this machine needs beside Job.Env to reach the store
 }
 
 var launchers = map[string]func(rl.UpdateConfig, Host) (Launcher, error){}
