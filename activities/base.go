@@ -17,8 +17,8 @@ import (
 	"github.com/longhaul-rl/longhaul/store"
 )
 
-// The files of a Hugging Face directory that make a model, beside *.safetensors. Others (a README, weights in other
-// formats) are left behind.
+// The files of a Hugging Face directory that make a model, beside model*.safetensors. Others (a README, the same weights in other
+// formats or under other names) are left behind.
 var modelFiles = []string{
 	"config.json", "generation_config.json", "model.safetensors.index.json",
 	"tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt",
@@ -85,7 +85,8 @@ func (a *Activities) fetchBase(ctx context.Context, from string) (dir string, er
 }
 
 func isModelFile(name string) bool {
-	return slices.Contains(modelFiles, name) || path.Ext(name) == ".safetensors" && !strings.Contains(name, "/") && !strings.HasPrefix(name, "optimizer")
+	weights, _ := path.Match("model*.safetensors", name)
+	return weights || slices.Contains(modelFiles, name) || name == "adapter_model.safetensors" // which is refused
 }
 
 // baseFiles are the model's files in a directory, sorted, and makes sure that they are all there.
@@ -115,7 +116,7 @@ func baseFiles(dir string) (names []string, err error) {
 	case !has("config.json"):
 		return nil, fmt.Errorf("there is no config.json: it is not a model's Hugging Face directory")
 	case len(weights) == 0:
-		return nil, fmt.Errorf("there are no *.safetensors; weights in other formats are saved anew by transformers' save_pretrained")
+		return nil, fmt.Errorf("there are no model*.safetensors; weights in other formats are saved anew by transformers' save_pretrained")
 	case !has("tokenizer.json") && !has("tokenizer.model"):
 		return nil, fmt.Errorf("there is no tokenizer.json or tokenizer.model")
 	}
@@ -135,8 +136,10 @@ func wholeModel(dir string, weights []string) error {
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "model.safetensors.index.json"))
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) && slices.Contains(weights, "model.safetensors"):
 		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no model.safetensors, and no model.safetensors.index.json that says which files are in its place")
 	case err != nil:
 		return err
 	}

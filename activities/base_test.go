@@ -21,7 +21,7 @@ func modelDir(t *testing.T) string {
 		"model-00001-of-00002.safetensors": safetensors.Encode(nil, []safetensors.Tensor{safetensors.F32("a", []int{2}, []float32{1, 2})}),
 		"model-00002-of-00002.safetensors": safetensors.Encode(nil, []safetensors.Tensor{safetensors.F32("b", []int{1}, []float32{3})}),
 		"model.safetensors.index.json":     []byte(`{"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}`),
-		"README.md":                        []byte("hello"), "pytorch_model.bin": []byte("x"), "optimizer.safetensors": []byte("x"),
+		"README.md":                        []byte("hello"), "pytorch_model.bin": []byte("x"), "consolidated.safetensors": []byte("x"), "optimizer.safetensors": []byte("x"),
 	} {
 		write(t, filepath.Join(dir, name), content)
 	}
@@ -83,6 +83,7 @@ func TestImportBaseRefuses(t *testing.T) {
 			os.Symlink("nowhere", filepath.Join(dir, "config.json"))
 		},
 		"index.json: ": func(dir string) { os.Truncate(filepath.Join(dir, "model.safetensors.index.json"), 10) },
+		"no model.safetensors, and no model.safetensors.index.json": func(dir string) { os.Remove(filepath.Join(dir, "model.safetensors.index.json")) },
 		"save_pretrained": func(dir string) {
 			for _, name := range imported[2:4] {
 				os.Remove(filepath.Join(dir, name))
