@@ -79,7 +79,7 @@ func (w *jobWatch) cancel(ctx context.Context) error {
 // on record.
 func (w *jobWatch) next(ctx context.Context, s launch.Status) (int, error) {
 	n := s.Attempt
-	all, err := w.attempts(ctx)
+	all, err := w.store.JobAttempts(ctx, w.job.Key)
 	for _, t := range all {
 		n = max(n, t.Attempt)
 	}

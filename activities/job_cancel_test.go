@@ -76,7 +76,7 @@ func TestCancelledJobsAreOnRecord(t *testing.T) {
 			t.Errorf("its log is %q, %v", log, err)
 		}
 	}
-	all, err := w.attempts(t.Context())
+	all, err := st.JobAttempts(t.Context(), w.job.Key)
 	if err != nil || len(all) != 2 || all[1].State != "lost" || all[1].Exit != -1 || all[1].Why != "cancelled" || all[1].RanSeconds != 20 {
 		t.Errorf("on record are %+v, %v", all, err)
 	}
@@ -101,7 +101,7 @@ func TestAReplacedJobIsEnded(t *testing.T) {
 			t.Errorf("job %s: the first one is %s, %v, want %s", key, place.status.State, err, want)
 		}
 	}
-	if all, err := of("a").attempts(t.Context()); err != nil || len(all) != 1 || all[0].Why != "cancelled" {
+	if all, err := st.JobAttempts(t.Context(), of("a").job.Key); err != nil || len(all) != 1 || all[0].Why != "cancelled" {
 		t.Errorf("on record are %+v, %v", all, err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -79,7 +78,7 @@ func wait(attempts int) time.Duration {
 // ended counts the newest attempts in a row that were not told to end, and those after the last of them that was killed,
 // which gave up by themselves.
 func (w *jobWatch) ended(ctx context.Context) (gaveUp, ended int, err error) {
-	all, err := w.attempts(ctx)
+	all, err := w.store.JobAttempts(ctx, w.job.Key)
 	for _, t := range slices.Backward(all) {
 		if t.Exit == launch.ExitPreempted {
 			break
@@ -90,28 +89,6 @@ func (w *jobWatch) ended(ctx context.Context) (gaveUp, ended int, err error) {
 		ended++
 	}
 	return gaveUp, ended, err
-}
-
-// attempts are the records of those that are over, in order. One that is damaged says nothing, and is in nobody's way.
-func (w *jobWatch) attempts(ctx context.Context) (all []rl.JobAttempt, err error) {
-	names, err := w.store.Names(ctx, store.JobPrefix(w.job.Key))
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		if ok, _ := path.Match("attempt-*.json", name); !ok {
-			continue
-		}
-		_, t, whole, err := recorded[rl.JobAttempt](ctx, w.store, store.JobPrefix(w.job.Key)+name)
-		if err != nil {
-			return nil, err
-		}
-		if whole {
-			all = append(all, t)
-		}
-	}
-	slices.SortFunc(all, func(a, b rl.JobAttempt) int { return a.Attempt - b.Attempt })
-	return all, nil
 }
 
 // lastLine is the last line of an attempt's log that says anything.
@@ -147,7 +124,7 @@ func tail(r io.Reader, n int) ([]byte, error) {
 func (w *jobWatch) use(ctx context.Context, r rl.UpdateResult) (*rl.JobUse, error) {
 	u := &rl.JobUse{Key: w.kept.Key, Launcher: w.kept.Launcher, Name: w.kept.Name}
 	var billed float64
-	all, err := w.attempts(ctx)
+	all, err := w.store.JobAttempts(ctx, w.job.Key)
 	if err != nil {
 		return nil, err
 	}

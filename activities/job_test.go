@@ -46,7 +46,7 @@ func TestJobWithDamagedRecords(t *testing.T) {
 	if n, err := w.next(t.Context(), launch.Status{}); err != nil || n != 4 {
 		t.Errorf("the next is %d, %v", n, err)
 	}
-	if u, err := w.use(t.Context(), rl.UpdateResult{}); err != nil || u.Attempts != 1 || u.RanSeconds != 60 {
+	if u, err := w.use(t.Context(), rl.UpdateResult{}); err != nil || u.Attempts != 3 || u.RanSeconds != 60 {
 		t.Errorf("%+v, %v", u, err)
 	}
 	if err := w.failure(t.Context(), launch.Status{Attempt: 3, State: launch.Lost, Why: "killed"}); rl.KindOf(err) != rl.Unavailable {

@@ -39,52 +39,6 @@ func (s *Store) PutCheckpoint(ctx context.Context, c rl.Checkpoint) (rl.Ref, err
 	return ref, err
 }
 
-// PutSpec records an update job's specification, body, whose sha256 is the job's name: anything else that lies in its place
-// is damaged and replaced. Errors as Get.
-func (s *Store) PutSpec(ctx context.Context, job string, body []byte) error {
-	key := JobSpecKey(job)
-	_, _, err := s.putFirst(ctx, key, body, func(b []byte) error {
-		if SHA256(b) != job {
-			return rl.Errorf(rl.Corrupt, at(key), "its sha256 is %.12s, which is not its name", SHA256(b))
-		}
-		return nil
-	})
-	return err
-}
-
-// PutResult records what an update job left behind, whose chunks PutFile has stored, unless a result is recorded, and
-// returns what is. Errors: Unavailable when gc removed the job or a chunk meanwhile (do the job again), else as PutJSON.
-func (s *Store) PutResult(ctx context.Context, job string, r rl.UpdateResult) (rl.Ref, rl.UpdateResult, error) {
-	key := JobResultKey(job)
-	ref, r, err := PutJSON(ctx, s, key, r)
-	if err != nil {
-		return ref, r, err
-	}
-	return ref, r, s.rooted(ctx, key, r.Files, JobSpecKey(job))
-}
-
-// JobResult reads what a job has recorded. Errors: NotFound when there is none (yet); Corrupt when it is damaged; Conflict
-// when it is another job's, or of another schema; else as Get.
-func (s *Store) JobResult(ctx context.Context, job string) (rl.Ref, rl.UpdateResult, error) {
-	key := JobResultKey(job)
-	ref, r, err := FindJSON[rl.UpdateResult](ctx, s, key)
-	switch {
-	case err != nil:
-		return ref, r, err
-	case r.Schema != rl.UpdateResultSchema:
-		return ref, r, rl.Errorf(rl.Conflict, at(key), "its schema is %q, and this program knows %q: go on with the version that wrote it", r.Schema, rl.UpdateResultSchema)
-	case r.Spec != job:
-		return ref, r, rl.Errorf(rl.Conflict, at(key), "it is the result of another job, %.12s", r.Spec)
-	}
-	return ref, r, nil
-}
-
-// KeepResult makes sure that what a result refers to is there, and that gc does not remove it, where another process has
-// recorded it. Errors: Unavailable when something is missing, else as Get.
-func (s *Store) KeepResult(ctx context.Context, job string, r rl.UpdateResult) error {
-	return s.rooted(ctx, JobResultKey(job), r.Files, JobSpecKey(job))
-}
-
 // Checkpoint reads a manifest. Its files are checked by Restore and ReadFile. Errors: NotFound, Corrupt, else as Get.
 func (s *Store) Checkpoint(ctx context.Context, ref rl.Ref) (rl.Checkpoint, error) {
 	c, err := GetJSON[rl.Checkpoint](ctx, s, ref)

@@ -34,6 +34,7 @@ func TestConformance(t *testing.T) {
 		{"damaged segment", damagedSegment},
 		{"trajectories", trajectories},
 		{"changed configurations", changedConfigs},
+		{"attempts at a job", attempts},
 		{"a served policy's configuration", servedConfig},
 		{"verify", verify},
 		{"gc", collected},

@@ -192,34 +192,6 @@ func EvaluationTrajectoryKey(run rl.RunID, n rl.UpdateNumber, hash, play string,
 	return fmt.Sprintf("%s%s/%s/trajectory.json.zst", EvaluationPrefix(run, n, hash), play, url.PathEscape(string(task)))
 }
 
-// JobSpecKey is an update job's specification; job is the sha256 of its canonical JSON.
-func JobSpecKey(job string) string { return JobPrefix(job) + "spec.json" }
-
-// JobPrefix is where an update job's records lie.
-func JobPrefix(job string) string { return "jobs/" + job + "/" }
-
-// JobProgressKey is what a job tells of itself.
-func JobProgressKey(job string) string { return JobPrefix(job) + "progress.json" }
-
-// JobClaimKey says who does a job.
-func JobClaimKey(job string) string { return JobPrefix(job) + "claim.json" }
-
-// JobAttemptKey is how an attempt at a job ended.
-func JobAttemptKey(job string, attempt int) string {
-	return fmt.Sprintf("%sattempt-%d.json", JobPrefix(job), attempt)
-}
-
-// JobLogKey is what an attempt at a job wrote.
-func JobLogKey(job string, attempt int) string {
-	return fmt.Sprintf("%slog-%d.txt", JobPrefix(job), attempt)
-}
-
-// JobRecordKey says which job makes an update.
-func JobRecordKey(run rl.RunID, n rl.UpdateNumber) string { return UpdatePrefix(run, n) + "job.json" }
-
-// JobResultKey is what an update job left behind.
-func JobResultKey(job string) string { return JobPrefix(job) + "result.json" }
-
 // SchedulePrefix is where what a schedule starts is recorded; "" for all schedules.
 func SchedulePrefix(name string) string {
 	if name == "" {

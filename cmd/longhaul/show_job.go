@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,23 +32,11 @@ func (v viewer) readJob(ctx context.Context, at address) (*shownJob, error) {
 	if j.Progress, err = find[rl.JobProgress](ctx, v.store, store.JobProgressKey(j.Key)); err != nil {
 		return nil, err
 	}
-	names, err := v.store.Names(ctx, store.JobPrefix(j.Key))
+	attempts, err := v.store.JobAttempts(ctx, j.Key)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		if ok, _ := path.Match("attempt-*.json", name); !ok {
-			continue
-		}
-		a, err := find[rl.JobAttempt](ctx, v.store, store.JobPrefix(j.Key)+name)
-		if err != nil {
-			return nil, err
-		}
-		if a != nil { // else gc was faster
-			j.Attempts = append(j.Attempts, *a)
-		}
-	}
-	slices.SortFunc(j.Attempts, func(a, b rl.JobAttempt) int { return a.Attempt - b.Attempt })
+	j.Attempts = append(j.Attempts, attempts...)
 	if n := len(j.Attempts); n > 0 {
 		text, err := v.store.Get(ctx, store.JobLogKey(j.Key, j.Attempts[n-1].Attempt))
 		if err != nil && rl.KindOf(err) != rl.NotFound {
