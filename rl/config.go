@@ -45,24 +45,6 @@ type TasksConfig struct {
 	Eval  TaskRange `json:"eval" doc:"first-last, inclusive"`
 }
 
-// PolicyConfig is who acts: the embedded policy and its shape, or a server and its model.
-type PolicyConfig struct {
-	Use         string `json:"use" doc:"tiny: the embedded policy; openai: servers of the OpenAI API; tinker: a service of the Tinker API, which trains it, too"`
-	URL         string `json:"url,omitempty" doc:"base URL of the server, with /v1; of several servers of the same model, separated by commas"`
-	Model       string `json:"model,omitempty" doc:"the server's name of the base model"`
-	APIKeyEnv   string `json:"api_key_env,omitempty" doc:"environment variable that holds the key"`
-	Base        string `json:"base,omitempty" doc:"the model that training starts from: its Hugging Face directory, or s3://bucket/prefix"`
-	Publish     string `json:"publish,omitempty" doc:"openai: how a new version gets to the servers: lora, loaded by vLLM while it serves; restart, by a command; or none, they find it in the store"`
-	Adapters    string `json:"adapters,omitempty" doc:"publish: lora or restart: directory that workers and servers see under the same path; versions are put there"`
-	Restart     string `json:"restart,omitempty" doc:"publish: restart: command that has the servers serve the model in LONGHAUL_MODEL_DIR under the name LONGHAUL_VERSION; it returns at once"`
-	ShareGPU    string `json:"share_gpu,omitempty" doc:"openai: what the servers do while an update job has their GPU: no, nothing; pause, idle; sleep, give its memory back"`
-	Concurrency int    `json:"concurrency" doc:"live episodes at once in one worker; 0: 64 a thread for tiny, 256 for openai"`
-	Width       int    `json:"width,omitempty" doc:"tiny: model width, a multiple of 32"`
-	Layers      int    `json:"layers,omitempty" doc:"tiny: decoder layers"`
-	Hidden      int    `json:"hidden,omitempty" doc:"tiny: feed-forward width"`
-	Context     int    `json:"context,omitempty" doc:"tiny: context, in tokens"`
-}
-
 // WarmUpConfig is the supervised start of the embedded policy.
 type WarmUpConfig struct {
 	Gate         float64 `json:"gate" doc:"greedy success on easy tasks that ends the first part"`
@@ -94,68 +76,6 @@ type GroupConfig struct {
 type CurriculumConfig struct {
 	Floor  float64 `json:"floor" doc:"share of its chance to be sampled that a task keeps when its last groups were alike; 0: off, all tasks are sampled alike"`
 	Visits int     `json:"visits" doc:"how many of its last groups that takes"`
-}
-
-// RewardConfig is what scores a trajectory: a main reward, further ones added to it, and the judge's settings; see package
-// reward.
-type RewardConfig struct {
-	Use            string        `json:"use" doc:"exact: the environment's own score; judge: an LLM compares the whole group; or cost, format, overlong, turns"`
-	Gate           string        `json:"gate,omitempty" doc:"a reward that an attempt must fully earn (1) for use to tell it from the others that do"`
-	Add            RewardWeights `json:"add" doc:"weights of rewards that are added to use's; 0: not added"`
-	OverlongMax    int           `json:"overlong_max,omitempty" doc:"overlong: sampled tokens from which an episode earns -1"`
-	OverlongBuffer int           `json:"overlong_buffer,omitempty" doc:"overlong: tokens below overlong_max over which the reward falls from 0 to -1"`
-
-	// The judge.
-	URL         string   `json:"url,omitempty" doc:"judge: base URL of an OpenAI-compatible server, with /v1"`
-	Model       string   `json:"model,omitempty" doc:"judge: the server's name of the model"`
-	APIKeyEnv   string   `json:"api_key_env,omitempty" doc:"judge: environment variable that holds the key"`
-	Rubric      string   `json:"rubric,omitempty" doc:"judge: what makes an attempt good, in words; @FILE: read from a file; empty: longhaul's own words and the environment's"`
-	Passes      int      `json:"passes,omitempty" doc:"judge: times that it is asked, each in another order; the scores are averaged"`
-	Order       string   `json:"order,omitempty" doc:"judge: shuffled, or fixed, the order of the members (for ablations)"`
-	Ties        string   `json:"ties,omitempty" doc:"judge: allowed, or forced, which asks for different scores always (for ablations)"`
-	DeadBand    float64  `json:"dead_band" doc:"judge: a group counts when its spread is so many times what the passes differ by chance; needs 2 passes; 0: always"`
-	PerTurn     string   `json:"per_turn,omitempty" doc:"judge: asked, to have it say what each turn contributed (for advantage cw_grpo), or off"`
-	ResultChars int      `json:"result_chars,omitempty" doc:"judge: characters of a tool result that are shown; of a longer one the first three quarters and the last"`
-	Context     int      `json:"context,omitempty" doc:"judge: its context in tokens, counted as 3 characters each; a group that does not fit is judged in parts that share two attempts"`
-	ReplyTokens int      `json:"reply_tokens,omitempty" doc:"judge: tokens of a reply at most, its thinking included"`
-	Temperature float64  `json:"judge_temperature,omitempty" doc:"judge: sampling temperature; some models take 1 alone"`
-	Timeout     Duration `json:"timeout,omitempty" doc:"judge: wall clock of one call"`
-	Concurrency int      `json:"concurrency,omitempty" doc:"judge: calls at once in one worker"`
-	USDIn       float64  `json:"usd_in,omitempty" doc:"judge: price of a million prompt tokens"`
-	USDOut      float64  `json:"usd_out,omitempty" doc:"judge: price of a million reply tokens"`
-	MaxUSD      float64  `json:"max_usd,omitempty" doc:"judge: the run is paused before a call that could pass this; 0: no limit"`
-	MaxCalls    int      `json:"max_calls,omitempty" doc:"judge: the run is paused before it makes more calls than this; 0: no limit"`
-}
-
-// RewardWeights are factors of rewards by name.
-type RewardWeights struct {
-	Cost     float64 `json:"cost" doc:"-1 per 1,000 sampled tokens"`
-	Exact    float64 `json:"exact" doc:"the environment's own score"`
-	Format   float64 `json:"format" doc:"share of actions that are well formed"`
-	Judge    float64 `json:"judge" doc:"an LLM compares the whole group"`
-	Overlong float64 `json:"overlong" doc:"DAPO's soft punishment of long episodes, from 0 to -1"`
-	Turns    float64 `json:"turns" doc:"the sum of what the environment gave turn by turn"`
-}
-
-// Weighted is a reward's name and its weight.
-type Weighted struct {
-	Name   string
-	Weight float64
-}
-
-// Terms are the rewards with a weight, by name.
-func (w RewardWeights) Terms() (out []Weighted) {
-	for _, t := range []Weighted{{"cost", w.Cost}, {"exact", w.Exact}, {"format", w.Format}, {"judge", w.Judge}, {"overlong", w.Overlong}, {"turns", w.Turns}} {
-		if t.Weight != 0 {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// Judges reports whether a judge takes part.
-func (r RewardConfig) Judges() bool {
-	return r.Use == "judge" || r.Gate == "judge" || r.Add.Judge != 0
 }
 
 // AdvantageConfig is how the scores of a group become advantages; see package advantage.
@@ -198,37 +118,6 @@ func (c Config) ReferenceVersion() Version {
 		return VersionOf(c.Name, 0)
 	}
 	return Version(c.Loss.Reference)
-}
-
-// UpdateConfig is the update job and its optimiser.
-type UpdateConfig struct {
-	Use          string  `json:"use" doc:"embedded: the trainer in this process; local: a process of its own on this machine; kubernetes: a Job of a cluster; sagemaker: a training job of AWS; tinker: the service of policy.url"`
-	LearningRate float64 `json:"learning_rate" doc:"AdamW step size"`
-	Minibatches  int     `json:"minibatches" doc:"optimiser steps an update"`
-	MaxGradNorm  float64 `json:"max_grad_norm" doc:"gradients are scaled down to this norm; 0: never"`
-	Beta1        float64 `json:"beta1" doc:"AdamW, first moment"`
-	Beta2        float64 `json:"beta2" doc:"AdamW, second moment"`
-	WeightDecay  float64 `json:"weight_decay" doc:"AdamW, decoupled"`
-	Ramp         int     `json:"ramp" doc:"updates over which the learning rate rises to its value"`
-	FinalRate    float64 `json:"final_rate" doc:"the learning rate falls by (1 - final_rate)/updates of itself an update; 1: constant"`
-	KLStop       float64 `json:"kl_stop" doc:"the rest of an update is skipped once a minibatch's KL to the behaviour policy (k3, nats a token) passes this; 0: never"`
-
-	// A job of its own.
-	Timeout    Duration         `json:"timeout,omitempty" doc:"jobs: wall clock that an attempt may have its machine; then the run is paused"`
-	USDHour    float64          `json:"usd_hour,omitempty" doc:"jobs: price of an hour of the machines that one has"`
-	Local      LocalConfig      `json:"local,omitzero" doc:"update.use: local"`
-	Kubernetes KubernetesConfig `json:"kubernetes,omitzero" doc:"update.use: kubernetes"`
-	SageMaker  SageMakerConfig  `json:"sagemaker,omitzero" doc:"update.use: sagemaker"`
-
-	Tinker TinkerConfig `json:"tinker,omitzero" doc:"update.use: tinker"`
-
-	// The trainer in PyTorch (local, kubernetes, sagemaker); tinker has a rank too.
-	LoRARank      int     `json:"lora_rank,omitempty" doc:"rank of the adapter that is trained in place of all weights"`
-	LoRAAlpha     float64 `json:"lora_alpha,omitempty" doc:"the adapter counts lora_alpha / lora_rank times; 0: 2 x lora_rank"`
-	Precision     string  `json:"precision,omitempty" doc:"float32, or bfloat16 for the passes through the model; weights that are trained are float32 always"`
-	Checkpointing string  `json:"gradient_checkpointing,omitempty" doc:"on: activations are computed again on the way back, which takes a third more time and much less memory; or off"`
-	Processes     int     `json:"processes,omitempty" doc:"processes on one machine, a GPU each, that the model is sharded over (FSDP2)"`
-	RowTokens     int     `json:"row_tokens,omitempty" doc:"rows are packed into passes of so many tokens; a longer row is a pass of its own"`
 }
 
 // EvalConfig is how often held-out tasks are played, and what makes a version the best.
