@@ -12,6 +12,8 @@ import traceback
 
 from .failure import DONE, PREEMPTED, RETRY, Failure, missing
 
+LEAVE_WITHIN = 10.0  # seconds after SIGTERM, whether the store answers or not: whoever sent it kills after 30
+
 
 def main() -> int:
     terminated = threading.Event()
@@ -21,6 +23,7 @@ def main() -> int:
     def stop() -> None:
         terminated.wait()
         print("stopping: SIGTERM", file=sys.stderr)
+        threading.Timer(LEAVE_WITHIN, leave, [PREEMPTED]).start()
         if job:
             job.stop()
         leave(PREEMPTED)

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import tempfile
 import threading
 import time
@@ -117,6 +118,17 @@ class Jobs(unittest.TestCase):
                 self.assertEqual(self.stored.json(slow, "claim")["until"], "1970-01-01T00:00:00Z")
         result = self.succeeds(slow, LONGHAUL_OWNER="another")
         self.assertEqual((result["files"], result["metrics"]), (undisturbed["files"], undisturbed["metrics"]))
+
+    def test_a_store_that_hangs_does_not_hold_up_the_end(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            job = self.stored.start("0" * 64, AWS_ENDPOINT_URL_S3=f"http://127.0.0.1:{silent.getsockname()[1]}")
+            self.addCleanup(job.kill)
+            with silent.accept()[0]:  # it asks, and nobody answers
+                began = time.monotonic()
+                job.send_signal(signal.SIGTERM)
+                job.communicate(timeout=60)
+        self.assertEqual(job.returncode, 143)
+        self.assertLess(time.monotonic() - began, 25)
 
     def test_a_claim_lost_while_training_ends_the_attempt(self):
         key = self.spec(self.base())
