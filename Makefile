@@ -91,6 +91,7 @@ requirements: requirements-tinker requirements-vllm ## pins what the trainer, th
 	@for d in trainer .ci scripts/uv; do (cd $$d && $(PIN)) || exit 1; done
 	@cd scripts/real_judge && $(PIN) --no-deps
 	@cd scripts/kube && $(PIN) --no-deps
+	@cd scripts/smol && $(PIN) --no-deps
 
 .PHONY: requirements-tinker requirements-vllm
 requirements-tinker requirements-vllm: PYTHON_PINNED = 3.12

@@ -4,31 +4,14 @@
 # waits for the paused vLLM; in the second vLLM is killed, and started again; in the third it is paused by somebody else, for
 # longer than a turn may take. Then it checks what is recorded. All of it stays in DIR.
 #
-# The first run installs vLLM and the trainer (12 GB, some minutes); LONGHAUL_TEST_PYTHON names a Python that has the trainer's
-# requirements already. It takes a Linux machine with Python 3.12 (PYTHON3_12 names it).
+# The first run installs vLLM (scripts/vllm/python.sh) and PyTorch (scripts/python.sh): 12 GB, some minutes.
 set -euo pipefail
 work=$(mkdir "$1" && cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 longhaul=$PWD/bin/longhaul
 need=scripts/vllm
-python=${PYTHON3_12:-python3.12}
-
-# environment DIR makes the environment that DIR/requirements.txt pins and says where it is. It is kept under a name that
-# changes with its pins; an interrupted install is made again.
-environment() {
-  local venv
-  venv=${XDG_CACHE_HOME:-$HOME/.cache}/longhaul-vllm/$( ("$python" --version; cat "$1/requirements.txt") | sha256sum | cut -c1-16)
-  if [ ! -e "$venv/complete" ]; then
-    echo "installing $1/requirements.txt (6 GB)" >&2
-    rm -rf "$venv"
-    "$python" -m venv "$venv"
-    "$venv/bin/pip" install --quiet --no-cache-dir --no-compile --no-deps --require-hashes -r "$1/requirements.txt"
-    touch "$venv/complete"
-  fi
-  echo "$venv/bin/python"
-}
-vllm=$(environment $need)
-trainer=${LONGHAUL_TEST_PYTHON:-$(environment trainer)}
+vllm=$(scripts/vllm/python.sh)
+trainer=${LONGHAUL_TEST_PYTHON:-$(scripts/python.sh)/bin/python}
 
 port=$("$vllm" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 url=http://127.0.0.1:$port
