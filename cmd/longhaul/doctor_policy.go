@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/activities"
 	"github.com/longhaul-rl/longhaul/endpoint"
+	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -52,6 +54,7 @@ func checkPolicyServer(ctx context.Context, cfg rl.Config, client *policy.Client
 	defer cancel()
 	training := cfg.Updates > 0
 	err := client.Ready(ctx, cfg.Policy.Model, training)
+	known := err == nil
 	mend := "is policy.url right, with /v1, and does the server run?"
 	switch rl.KindOf(err) {
 	case rl.NotFound:
@@ -66,5 +69,30 @@ func checkPolicyServer(ctx context.Context, cfg rl.Config, client *policy.Client
 		err = client.Pausable(ctx)
 		mend = "start vLLM with VLLM_SERVER_DEV_MODE=1, and --enable-sleep-mode for share_gpu: sleep"
 	}
+	if err == nil && known && training {
+		shown, failed := showsTools(ctx, cfg, client)
+		if err = failed; err == nil && !shown {
+			return check{Name: name, State: warning, Found: "it answers, but the model never sees the environment's tools: its prompt is the same without them", Mend: "give the model a chat template that shows tools: in its directory, or by vLLM's --chat-template"}
+		}
+	}
 	return verdict(name, "it answers", mend, err)
+}
+
+// showsTools reports whether the environment's tools are in the prompt: a chat template may pass them over, and says nothing.
+func showsTools(ctx context.Context, cfg rl.Config, client *policy.Client) (bool, error) {
+	world, err := envs.Get(cfg.Env.Use)
+	if err != nil {
+		return false, err
+	}
+	q := policy.Request{Model: cfg.Policy.Model, Messages: []rl.Message{{Role: rl.User, Content: "hello"}}, MaxTokens: 1, Temperature: 1, Training: true}
+	without, err := client.Act(ctx, q)
+	if err != nil {
+		return false, err
+	}
+	tools := world.New().Spec().Tools
+	for _, t := range tools {
+		q.Tools = append(q.Tools, t.Tool)
+	}
+	with, err := client.Act(ctx, q)
+	return len(tools) == 0 || !slices.Equal(with.Prompt, without.Prompt), err
 }
