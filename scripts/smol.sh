@@ -67,7 +67,6 @@ run() {
   say "longhaul $*"
   PYTHONPATH=$PWD/trainer "$longhaul" "$@" --data "$work/data" --quiet 2>>"$work/longhaul.log" || { tail -30 "$work/longhaul.log" >&2; exit 1; }
 }
-run doctor -f "$work/run.yaml"
 run train -f "$work/run.yaml"
 run show smol
 run show smol/2
