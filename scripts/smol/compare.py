@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging
 
 TOKENS = 24
 CLOSE = 1e-3  # nats; both compute in float32
@@ -30,6 +31,7 @@ def computed(model: torch.nn.Module, prompt: list[int], tokens: list[int]) -> tu
 
 
 def main(work: Path, url: str, name: str) -> None:
+    logging.disable_progress_bar()
     tokenizer = AutoTokenizer.from_pretrained(work / "export")
     export, base = (AutoModelForCausalLM.from_pretrained(work / d, dtype=torch.float32) for d in ("export", "model"))
     worst = base_worst = 0.0
