@@ -109,7 +109,7 @@ class Files(OnServer):
         with mock.patch.object(self.store, "_download", lambda sum, *rest: asked.append(sum) or real(sum, *rest)):
             self.store.fetch(file, back)
         self.assertEqual(back.read_bytes(), body)
-        self.assertEqual(asked, [file["chunks"][2], file["chunks"][4]])
+        self.assertCountEqual(asked, [file["chunks"][2], file["chunks"][4]])
 
     def test_an_empty_file(self):
         self.path.write_bytes(b"")
