@@ -30,21 +30,12 @@ func (a *app) evalCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			h, err := a.host(cmd.Context(), want{}, true)
-			if err != nil {
-				return err
-			}
-			defer h.Close()
-			var p playing
-			if foreign {
-				p, err = a.playBaseline(cmd.Context(), h, args[0], b)
-			} else {
-				p, err = playVersion(cmd.Context(), h.conn, args[0])
-			}
-			var e rl.Evaluation
-			if err == nil {
-				e, err = a.evaluate(cmd.Context(), h.conn, p, file)
-			}
+			e, err := a.evaluateHere(cmd.Context(), file, func(h *host) (playing, error) {
+				if foreign {
+					return a.playBaseline(cmd.Context(), h, args[0], b)
+				}
+				return playVersion(cmd.Context(), h.conn, args[0])
+			})
 			if err != nil && cmd.Context().Err() != nil {
 				a.out.say("Stopping. Nothing is lost: the same command goes on where this one stopped.")
 			}
@@ -61,6 +52,28 @@ func (a *app) evalCommand() *cobra.Command {
 	c.Flags().StringVar(&file, "tasks", "", "file with indices of held-out tasks, one a line (default: eval.tasks of the run)")
 	b.flags(c)
 	return c
+}
+
+// evaluateHere does an evaluation with the process that holds the data directory. When that ends before, as `train` does with its
+// run, this one holds it, and the evaluation goes on where it was.
+func (a *app) evaluateHere(ctx context.Context, file string, play func(*host) (playing, error)) (rl.Evaluation, error) {
+	for {
+		h, err := a.host(ctx, want{}, true)
+		if err != nil {
+			return rl.Evaluation{}, err
+		}
+		p, err := play(h)
+		var e rl.Evaluation
+		if err == nil {
+			e, err = a.evaluate(ctx, h.conn, p, file)
+		}
+		h.Close()
+		gone := a.holderGone(h.conn)
+		if err == nil || gone == nil || ctx.Err() != nil {
+			return e, err
+		}
+		a.out.say("%v", gone)
+	}
 }
 
 // playing is an evaluation to be done.

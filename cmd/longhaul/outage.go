@@ -102,5 +102,5 @@ func (a *app) holderGone(c *conn) error {
 	if p, held, err := dev.Attach(a.data); err != nil || held && p.PID == c.Holder.PID {
 		return nil
 	}
-	return rl.Errorf(rl.Unavailable, "data directory", "process %d, which held %s, has ended; the run goes on with the next that does", c.Holder.PID, filepath.Clean(a.data))
+	return rl.Errorf(rl.Unavailable, "data directory", "process %d, which held %s, has ended; its work goes on with the next that does", c.Holder.PID, filepath.Clean(a.data))
 }
