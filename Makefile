@@ -45,7 +45,7 @@ race: ## the tests under the race detector, those of the arithmetic excepted (co
 	@$(GO) test -race -timeout 60m $$($(GO) list ./... | grep -v -e /tiny/kern -e /tiny/nn)
 
 .PHONY: test-vllm
-test-vllm: build ## trains three updates with real vLLM on the CPU, which is killed, paused and put to sleep on the way (needs Python 3.12; 5.9 GB the first time; about 15 minutes on 2 cores)
+test-vllm: build ## trains three updates with real vLLM on the CPU, which is killed, paused and put to sleep on the way (needs Python 3.12; 5.9 GB the first time; about 10 minutes on 2 cores)
 	@dir=$$(mktemp -d) && scripts/vllm.sh $$dir/run && rm -rf $$dir
 
 .PHONY: check
