@@ -235,7 +235,8 @@ func (c *crashing) job(t *testing.T) int {
 			return pids[0]
 		}
 	}
-	t.Fatal("no job begins")
+	out, err := command("status", "jobs", "--data", c.data).CombinedOutput()
+	t.Fatalf("no job begins: %s %v", out, err)
 	return 0
 }
 
