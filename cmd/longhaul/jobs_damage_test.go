@@ -84,7 +84,8 @@ func TestJobsThatPauseTheRun(t *testing.T) {
 func TestTwoJobsRace(t *testing.T) {
 	c := aJobRun(t, 1)
 	cmd, _ := c.train("")
-	cmd.Env = append(cmd.Env, "LONGHAUL_JOB_PACE=700ms")
+	held, release := hold(t)
+	cmd.Env = append(cmd.Env, held)
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	if err := cmd.Start(); err != nil {
@@ -99,12 +100,18 @@ func TestTwoJobsRace(t *testing.T) {
 	for i := range 3 {
 		rival := &exec.Cmd{Path: command().Path, Args: []string{"trainer"}, Dir: t.TempDir()}
 		rival.Env = append(strings.Split(strings.TrimRight(string(env), "\x00"), "\x00"), fmt.Sprint("LONGHAUL_OWNER=rival ", i))
+		var said bytes.Buffer
+		rival.Stdout, rival.Stderr = &said, &said
+		if err := rival.Start(); err != nil {
+			t.Fatal(err)
+		}
 		all.Go(func() {
-			if b, err := rival.CombinedOutput(); err != nil {
-				t.Errorf("rival %d: %v\n%s", i, err, b)
+			if err := rival.Wait(); err != nil {
+				t.Errorf("rival %d: %v\n%s", i, err, said.Bytes())
 			}
 		})
 	}
+	release()
 	all.Wait()
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s\n%v", err, out.Bytes(), cmd.Stderr)

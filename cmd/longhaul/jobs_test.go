@@ -205,16 +205,18 @@ func TestJobIsToldToEnd(t *testing.T) {
 	want := aJobRun(t, 1).finish(t)
 	c := aJobRun(t, 1)
 	cmd, _ := c.train("")
-	cmd.Env = append(cmd.Env, "LONGHAUL_JOB_PACE=500ms")
 	var out bytes.Buffer
 	cmd.Stdout = &out
+	held, release := hold(t)
+	cmd.Env = append(cmd.Env, held)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	pids := c.job(t)
-	if err := syscall.Kill(pids, syscall.SIGTERM); err != nil {
+	c.until(t, atAStep)
+	if err := syscall.Kill(c.job(t), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
+	release()
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s\n%v", err, out.Bytes(), cmd.Stderr)
 	}
@@ -225,6 +227,26 @@ func TestJobIsToldToEnd(t *testing.T) {
 	if len(a) != 2 || a[0].Exit != launch.ExitPreempted || a[0].State != "lost" || a[1].State != "done" {
 		t.Errorf("the attempts were %+v", a)
 	}
+}
+
+// hold makes jobs stay at their step until release, however long the test takes to look at them. Its first result is for their
+// environment.
+func hold(t *testing.T) (variable string, release func()) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "hold")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "LONGHAUL_JOB_HOLD=" + path, func() {
+		if err := os.Remove(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// atAStep reports whether a job has made a step.
+func atAStep(s runStatus) bool {
+	return s.Job != nil && s.Progress != nil && s.Progress.What == "steps"
 }
 
 // job waits for a job to be at work.
@@ -258,9 +280,10 @@ func (c *crashing) until(t *testing.T, ok func(runStatus) bool) (s runStatus) {
 func TestPausedAndCancelledJobs(t *testing.T) {
 	want := aJobRun(t, 1).finish(t)
 	c := aJobRun(t, 1)
+	held, release := hold(t)
 	start := func() (*exec.Cmd, *bytes.Buffer) {
 		cmd, _ := c.train("")
-		cmd.Env = append(cmd.Env, "LONGHAUL_JOB_PACE=1s")
+		cmd.Env = append(cmd.Env, held)
 		var out bytes.Buffer
 		cmd.Stdout = &out
 		if err := cmd.Start(); err != nil {
@@ -270,7 +293,7 @@ func TestPausedAndCancelledJobs(t *testing.T) {
 	}
 	cmd, _ := start()
 	pid := c.job(t)
-	s := c.until(t, func(s runStatus) bool { return s.Job != nil && s.Progress != nil && s.Progress.What == "steps" })
+	s := c.until(t, atAStep)
 	if s.Job.State != "running" || s.Job.Attempt != 1 || s.Job.Launcher != "local" || s.Job.Identity == "" {
 		t.Errorf("the job is %+v", s.Job)
 	}
@@ -293,6 +316,7 @@ func TestPausedAndCancelledJobs(t *testing.T) {
 	if now := c.processes(t, "trainer"); len(now) != 1 || now[0] != pid {
 		t.Errorf("paused: of process %d %v are left", pid, now)
 	}
+	release()
 	for end := time.Now().Add(time.Minute); len(c.processes(t, "trainer")) > 0 && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 	}

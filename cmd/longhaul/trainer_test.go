@@ -19,7 +19,7 @@ import (
 
 // trainer is an update job without Python: it speaks the protocol of docs/decisions/jobs.md as longhaul_trainer does, and
 // trains as the embedded trainer does, to the same bytes. LONGHAUL_JOB_PACE is how long it rests between two steps, so that
-// it can be met at each; LONGHAUL_JOB_FAULT is what it does wrong, or finds wrong, in its first attempt.
+// it can be met at each; it stays at one while there is a file LONGHAUL_JOB_HOLD; LONGHAUL_JOB_FAULT is what it does wrong, or finds wrong, in its first attempt.
 func trainer() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -109,14 +109,18 @@ func (j *trainerJob) run(ctx context.Context) error {
 	return j.rest(ctx, 3)
 }
 
-// rest tells of a step that is done, and waits a little.
+// rest tells of a step that is done, and waits a little, or for as long as it is held.
 func (j *trainerJob) rest(ctx context.Context, step int) error {
 	j.tell(ctx, rl.JobProgress{What: "steps", Done: step, Total: 3})
-	select {
-	case <-time.After(j.pace):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	for wait := j.pace; ; wait = 10 * time.Millisecond {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if _, err := os.Stat(os.Getenv("LONGHAUL_JOB_HOLD")); err != nil {
+			return nil
+		}
 	}
 }
 
