@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/longhaul-rl/longhaul/adapter"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/safetensors"
 	"github.com/longhaul-rl/longhaul/store"
@@ -86,7 +87,7 @@ func (a *Activities) fetchBase(ctx context.Context, from string) (dir string, er
 
 func isModelFile(name string) bool {
 	weights, _ := path.Match("model*.safetensors", name)
-	return weights || slices.Contains(modelFiles, name) || name == "adapter_model.safetensors" // which is refused
+	return weights || slices.Contains(modelFiles, name) || name == adapter.WeightsFile // which is refused
 }
 
 // baseFiles are the model's files in a directory, sorted, and makes sure that they are all there.
@@ -111,7 +112,7 @@ func baseFiles(dir string) (names []string, err error) {
 		}
 	}
 	switch has := func(name string) bool { return slices.Contains(names, name) }; {
-	case has("adapter_model.safetensors"):
+	case has(adapter.WeightsFile):
 		return nil, fmt.Errorf("there is an adapter beside the model: what is trained from is one model, so merge the adapter into it or take it away")
 	case !has("config.json"):
 		return nil, fmt.Errorf("there is no config.json: it is not a model's Hugging Face directory")

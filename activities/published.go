@@ -4,12 +4,10 @@ import (
 	"context"
 	"strings"
 
+	"github.com/longhaul-rl/longhaul/adapter"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
 )
-
-// adapterFile is what a checkpoint has that is a LoRA adapter on its base model (peft's name).
-const adapterFile = "adapter_model.safetensors"
 
 // publishes reports whether the servers get versions from us, and do not find them by themselves.
 func publishes(cfg rl.Config) bool {
@@ -33,7 +31,7 @@ func (a *Activities) served(ctx context.Context, st *store.Store, cfg rl.Config,
 	}
 	return cached(ctx, a, &a.names, st.String()+" "+cfg.Policy.Model+" "+string(v), func() (string, error) {
 		c, err := checkpointOf(ctx, st, v)
-		if _, adapted := c.File(adapterFile); err == nil && !adapted {
+		if _, adapted := c.File(adapter.WeightsFile); err == nil && !adapted {
 			return cfg.Policy.Model, nil
 		}
 		return string(v), err
@@ -51,10 +49,10 @@ func checkpointOf(ctx context.Context, st *store.Store, v rl.Version) (rl.Checkp
 
 // versionFiles are the files of a checkpoint that a server loads: the adapter alone, or the whole model.
 func versionFiles(c rl.Checkpoint) (files []rl.File) {
-	_, adapted := c.File(adapterFile)
+	_, adapted := c.File(adapter.WeightsFile)
 	for _, f := range c.Files {
-		adapter := strings.HasPrefix(f.Name, "adapter_")
-		if adapter || !adapted && !strings.HasPrefix(f.Name, "optimizer") {
+		part := f.Name == adapter.WeightsFile || f.Name == adapter.ConfigFile
+		if part || !adapted && !strings.HasPrefix(f.Name, "optimizer") {
 			files = append(files, f)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/longhaul-rl/longhaul/adapter"
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
@@ -64,7 +65,7 @@ func (p publisher) serve(ctx context.Context, url string, v rl.Version) error {
 	if err != nil {
 		return err
 	}
-	if _, adapted := c.File(adapterFile); adapted != (p.config.Policy.Publish == "lora") {
+	if _, adapted := c.File(adapter.WeightsFile); adapted != (p.config.Policy.Publish == "lora") {
 		return rl.Errorf(rl.Refused, "policy.publish", "%s is %s: it cannot be published with publish: %s", v,
 			map[bool]string{true: "an adapter", false: "a whole model"}[adapted], p.config.Policy.Publish)
 	}

@@ -16,13 +16,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/longhaul-rl/longhaul/adapter"
 	"github.com/longhaul-rl/longhaul/rl"
-)
-
-// The files of an adapter, as peft writes them.
-const (
-	AdapterConfigFile  = "adapter_config.json"
-	AdapterWeightsFile = "adapter_model.safetensors"
 )
 
 // Adapter fetches the weights that were saved for sampling: keep is called with each of the adapter's files, in no order that
@@ -45,14 +40,14 @@ func (c *Client) Adapter(ctx context.Context, sampler string, keep func(name str
 		h, err := t.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return broken(fmt.Errorf("it has no %s after %s", AdapterWeightsFile, AdapterConfigFile))
+			return broken(fmt.Errorf("it has no %s after %s", adapter.WeightsFile, adapter.ConfigFile))
 		case err != nil:
 			return broken(err)
-		case path.Base(h.Name) == AdapterConfigFile:
+		case path.Base(h.Name) == adapter.ConfigFile:
 			if config, err = io.ReadAll(io.LimitReader(t, 1<<20)); err != nil {
 				return broken(err)
 			}
-		case path.Base(h.Name) == AdapterWeightsFile && config != nil:
+		case path.Base(h.Name) == adapter.WeightsFile && config != nil:
 			head, targets, err := tensors(t)
 			if err == nil {
 				config, err = targeted(config, targets)
@@ -60,10 +55,10 @@ func (c *Client) Adapter(ctx context.Context, sampler string, keep func(name str
 			if err != nil {
 				return broken(err)
 			}
-			if err := keep(AdapterConfigFile, bytes.NewReader(config)); err != nil {
+			if err := keep(adapter.ConfigFile, bytes.NewReader(config)); err != nil {
 				return err
 			}
-			return keep(AdapterWeightsFile, io.MultiReader(bytes.NewReader(head), t))
+			return keep(adapter.WeightsFile, io.MultiReader(bytes.NewReader(head), t))
 		}
 	}
 }
@@ -76,7 +71,7 @@ func tensors(r io.Reader) (head []byte, modules []string, err error) {
 	}
 	n := binary.LittleEndian.Uint64(size[:])
 	if n > 64<<20 {
-		return nil, nil, fmt.Errorf("%s has a header of %d bytes", AdapterWeightsFile, n)
+		return nil, nil, fmt.Errorf("%s has a header of %d bytes", adapter.WeightsFile, n)
 	}
 	names := make([]byte, n)
 	if _, err := io.ReadFull(r, names); err != nil {
@@ -84,7 +79,7 @@ func tensors(r io.Reader) (head []byte, modules []string, err error) {
 	}
 	var by map[string]json.RawMessage
 	if err := json.Unmarshal(names, &by); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", AdapterWeightsFile, err)
+		return nil, nil, fmt.Errorf("%s: %w", adapter.WeightsFile, err)
 	}
 	for name := range by {
 		of, _, ok := strings.Cut(name, ".lora_A")
@@ -101,10 +96,10 @@ func tensors(r io.Reader) (head []byte, modules []string, err error) {
 func targeted(config []byte, modules []string) ([]byte, error) {
 	var by map[string]json.RawMessage
 	if err := json.Unmarshal(config, &by); err != nil {
-		return nil, fmt.Errorf("%s: %w", AdapterConfigFile, err)
+		return nil, fmt.Errorf("%s: %w", adapter.ConfigFile, err)
 	}
 	if by == nil {
-		return nil, fmt.Errorf("%s is null", AdapterConfigFile)
+		return nil, fmt.Errorf("%s is null", adapter.ConfigFile)
 	}
 	if string(by["target_modules"]) == "null" || by["target_modules"] == nil {
 		by["target_modules"] = rl.CanonicalJSON(modules)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/longhaul-rl/longhaul/adapter"
 	"github.com/longhaul-rl/longhaul/infra/simtinker"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/safetensors"
@@ -83,10 +84,10 @@ func TestAnAdapterIsFetched(t *testing.T) {
 			Rank    int      `json:"r"`
 			Targets []string `json:"target_modules"`
 		}
-		if err := errors.Join(err, json.Unmarshal(got[AdapterConfigFile], &config)); err != nil || config.Rank != 8 || fmt.Sprint(config.Targets) != "[q_proj up_proj]" {
+		if err := errors.Join(err, json.Unmarshal(got[adapter.ConfigFile], &config)); err != nil || config.Rank != 8 || fmt.Sprint(config.Targets) != "[q_proj up_proj]" {
 			t.Errorf("%+v, %v", config, err)
 		}
-		if !bytes.Equal(got[AdapterWeightsFile], weights) {
+		if !bytes.Equal(got[adapter.WeightsFile], weights) {
 			t.Error("the weights are not those of the archive")
 		}
 	}

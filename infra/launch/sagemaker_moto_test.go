@@ -24,7 +24,7 @@ import (
 func TestSageMakerMoto(t *testing.T) {
 	path := os.Getenv("LONGHAUL_TEST_MOTO")
 	if path == "" {
-		t.Skip("LONGHAUL_TEST_MOTO names no moto_server; .ci/run installs one")
+		t.Skip("LONGHAUL_TEST_MOTO names no moto_server; make test installs one")
 	}
 	r, job := regionAt(moto(t, path), someRegion), aJob(t)
 	if s, err := r.Poll(t.Context(), job); err != nil || s.State != Absent {

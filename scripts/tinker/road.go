@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/longhaul-rl/longhaul/adapter"
 	"github.com/longhaul-rl/longhaul/safetensors"
 	"github.com/longhaul-rl/longhaul/tinker"
 )
@@ -129,7 +130,7 @@ type weights map[string][]float32
 func (r *road) weights(ctx context.Context, s tinker.Saved) (w weights, err error) {
 	err = tinker.New(tinker.Options{URL: r.url}).Adapter(ctx, s.Sampler, func(name string, content io.Reader) error {
 		b, err := io.ReadAll(content)
-		if err == nil && name == tinker.AdapterWeightsFile {
+		if err == nil && name == adapter.WeightsFile {
 			w, err = decoded(b)
 		}
 		return err

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/longhaul-rl/longhaul/tinker"
+	"github.com/longhaul-rl/longhaul/adapter"
 )
 
 // config is a run of three updates whose rollouts the service samples. A random model earns nothing at the order desk;
@@ -100,7 +100,7 @@ func trained(ctx context.Context, dir, longhaul string, r *road) (weights, error
 	if _, err := do("export", "tinkered", "--out", at(dir, "adapter"), "--adapter"); err != nil {
 		return nil, fmt.Errorf("export: %w", err)
 	}
-	b, err := os.ReadFile(at(dir, "adapter/"+tinker.AdapterWeightsFile))
+	b, err := os.ReadFile(at(dir, "adapter/"+adapter.WeightsFile))
 	if err != nil {
 		return nil, err
 	}
