@@ -44,19 +44,6 @@ func (a *Activities) watch(ctx context.Context, in Stage, st *store.Store, cfg r
 	return w, err
 }
 
-// replace ends the job that was to make the update before this one: settings were changed while it ran, nobody waits for it any
-// more, and it has the machine still.
-func (w *jobWatch) replace(ctx context.Context) error {
-	_, was, ok, err := recorded[rl.JobRecord](ctx, w.store, store.JobRecordKey(w.job.Run, w.job.Update))
-	if err != nil || !ok || was.Key == w.kept.Key || was.Launcher != w.kept.Launcher {
-		return err
-	}
-	old := *w
-	old.kept = was
-	old.job.Key, old.job.Spec = was.Key, w.store.URI(store.JobSpecKey(was.Key))
-	return old.cancel(ctx)
-}
-
 // launched has a job of its own do its work, unless it is done, and says what that took.
 func (a *Activities) launched(ctx context.Context, in Stage, st *store.Store, cfg rl.Config, job string) (ref rl.Ref, r rl.UpdateResult, use *rl.JobUse, err error) {
 	w, err := a.watch(ctx, in, st, cfg, job)
@@ -209,54 +196,6 @@ func (w *jobWatch) tell(ctx context.Context, s launch.Status) error {
 		return rl.Errorf(rl.Exhausted, w.at(), "attempt %d has run for %v, longer than update.timeout, %v, and was ended", s.Attempt, s.Ran.Round(time.Second), time.Duration(w.config.Timeout))
 	}
 	return nil
-}
-
-// progress is what an attempt has told of itself; zero: nothing yet.
-func (w *jobWatch) progress(ctx context.Context, attempt int) (rl.JobProgress, error) {
-	_, p, _, err := recorded[rl.JobProgress](ctx, w.store, store.JobProgressKey(w.job.Key))
-	if p.Attempt != attempt {
-		p = rl.JobProgress{}
-	}
-	return p, err
-}
-
-// note records how an attempt ended, and what it wrote. It may be asked again.
-func (w *jobWatch) note(ctx context.Context, s launch.Status) error {
-	if _, err := w.store.Head(ctx, store.JobAttemptKey(w.job.Key, s.Attempt)); rl.KindOf(err) != rl.NotFound {
-		return err
-	}
-	wrote, err := w.wrote(ctx)
-	if err != nil {
-		return err
-	}
-	return w.keep(ctx, s, wrote)
-}
-
-// wrote is the end of the last attempt's log; nil where none is known.
-func (w *jobWatch) wrote(ctx context.Context) ([]byte, error) {
-	logs, err := w.launcher.Logs(ctx, w.job)
-	if rl.KindOf(err) == rl.NotFound {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer logs.Close()
-	return tail(logs, logLimit)
-}
-
-// keep writes what is to be known of an attempt that is over: its log, where there is one, and then its record.
-func (w *jobWatch) keep(ctx context.Context, s launch.Status, log []byte) error {
-	if log != nil {
-		if _, _, err := w.store.PutFirst(ctx, store.JobLogKey(w.job.Key, s.Attempt), log); err != nil {
-			return err
-		}
-	}
-	_, _, err := store.PutJSON(ctx, w.store, store.JobAttemptKey(w.job.Key, s.Attempt), rl.JobAttempt{
-		Schema: rl.JobAttemptSchema, Attempt: s.Attempt, State: string(s.State), Exit: s.Exit, Why: s.Why, Identity: s.Identity,
-		QueuedSeconds: s.Queued.Seconds(), RanSeconds: s.Ran.Seconds(), BilledSeconds: s.Billed.Seconds(),
-	})
-	return err
 }
 
 func (w *jobWatch) at() string { return fmt.Sprintf("update job %s", w.kept.Name) }

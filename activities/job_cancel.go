@@ -75,6 +75,19 @@ func (w *jobWatch) cancel(ctx context.Context) error {
 	return w.keep(ctx, was, wrote)
 }
 
+// replace ends the job that was to make the update before this one: settings were changed while it ran, nobody waits for it any
+// more, and it has the machine still.
+func (w *jobWatch) replace(ctx context.Context) error {
+	_, was, ok, err := recorded[rl.JobRecord](ctx, w.store, store.JobRecordKey(w.job.Run, w.job.Update))
+	if err != nil || !ok || was.Key == w.kept.Key || was.Launcher != w.kept.Launcher {
+		return err
+	}
+	old := *w
+	old.kept = was
+	old.job.Key, old.job.Spec = was.Key, w.store.URI(store.JobSpecKey(was.Key))
+	return old.cancel(ctx)
+}
+
 // next is the number of the attempt to start: after the last that the launcher knows or, where it has forgotten, that is
 // on record.
 func (w *jobWatch) next(ctx context.Context, s launch.Status) (int, error) {
