@@ -47,7 +47,7 @@ var sets = map[string]set{
 func crossed(advantages, losses []string) (out []setting) {
 	for _, a := range advantages {
 		for _, l := range losses {
-			out = append(out, setting{a + " x " + l, fmt.Sprintf("updates: 30\nadvantage: {use: %s}\nloss: {use: %s}", a, l)})
+			out = append(out, setting{a + " x " + l, fmt.Sprintf("updates: 20\nadvantage: {use: %s}\nloss: {use: %s}", a, l)})
 		}
 	}
 	return out
