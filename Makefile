@@ -23,9 +23,13 @@ demo: build ## builds, then trains an agent from end to end and shows what it le
 build: ## compiles ./bin/longhaul (minutes the first time, with progress; seconds later)
 	@scripts/build.sh bin/longhaul ./cmd/longhaul
 
-# What the tests need of Python, unless the environment names it.
+# Directories of scripts/worlds that the tests need: environments, and agents, of other languages.
+WORLDS :=
+
+# What the tests need of Python and Node, unless the environment names it.
 PYTHON = if [ -z "$$LONGHAUL_TEST_PYTHON" ]; then env=$$(scripts/python.sh) && export LONGHAUL_TEST_PYTHON=$$env/bin/python \
-	LONGHAUL_TEST_MOTO=$$env/bin/moto_server LONGHAUL_TEST_TEMPORAL=$$env/bin/temporal; fi
+	LONGHAUL_TEST_MOTO=$$env/bin/moto_server LONGHAUL_TEST_TEMPORAL=$$env/bin/temporal; fi && \
+	if [ -z "$$LONGHAUL_TEST_WORLDS" ]; then worlds=$$(scripts/worlds.sh $(WORLDS)) && export LONGHAUL_TEST_WORLDS=$$worlds; fi
 
 .PHONY: test
 test: build ## all tests with the real parts, the trainer in PyTorch among them (cold about 15 minutes on 2 cores, warm about 10)

@@ -27,6 +27,7 @@ type episode struct {
 	stage   Stage
 	in      *store.Store
 	config  rl.Config
+	world   envs.World
 	client  *policy.Client
 	found   map[string]bool // keys that earlier attempts recorded for the group
 	task    rl.Task
@@ -90,8 +91,7 @@ func (e episode) tried(ctx context.Context) (*rl.Trajectory, rl.Failure, error) 
 
 // again begins an episode anew that went another way than it is recorded, if it may.
 func (e episode) again(cause error) bool {
-	world, err := envs.Get(e.config.Env.Use)
-	if err != nil || !rollout.Repeatable(world.New().Spec(), e.line.turns) {
+	if !rollout.Repeatable(e.world.New().Spec(), e.line.turns) {
 		return false
 	}
 	e.log().Warn("an episode is begun anew", "episode", e.stage.episode(e.task.ID, e.member), "why", cause)
@@ -101,11 +101,7 @@ func (e episode) again(cause error) bool {
 
 // roll plays the episode.
 func (e episode) roll(ctx context.Context) (*rl.Trajectory, error) {
-	world, err := envs.Get(e.config.Env.Use)
-	if err != nil {
-		return nil, err
-	}
-	env := envs.Guard(world.New(), world.Name)
+	env := envs.Guard(e.world.New(), e.world.Name)
 	defer env.Close()
 	o := e.options()
 	o.Recorded, o.Record, o.RecordResult = e.line.turns, e.line.record, e.line.recordResult

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
 )
@@ -79,7 +78,7 @@ func (a *Activities) told(ctx context.Context, st *store.Store, s Stage, cfg rl.
 	if err != nil {
 		return group, err
 	}
-	world, err := envs.Get(cfg.Env.Use)
+	world, err := a.world(ctx, st, s.Run, cfg.Env)
 	if err != nil {
 		return group, err
 	}

@@ -161,11 +161,11 @@ type ending struct {
 
 // again plays the episode. The turns that it took are returned also when it failed.
 func (a *Activities) again(ctx context.Context, st *store.Store, cfg rl.Config, in ReplayIn, was Original) (turns []rl.Turn, end ending, err error) {
-	world, err := envs.Get(cfg.Env.Use)
+	world, err := a.world(ctx, st, in.Run, cfg.Env)
 	if err != nil {
 		return nil, end, err
 	}
-	e := episode{Activities: a, stage: in.Stage, in: st, config: cfg, task: was.Task, member: in.Replay.Of.Member, version: in.Replay.Version}
+	e := episode{Activities: a, stage: in.Stage, in: st, config: cfg, world: world, task: was.Task, member: in.Replay.Of.Member, version: in.Replay.Version}
 	var client *policy.Client
 	if !in.Replay.Exact {
 		if client, e.model, err = a.playing(ctx, in.Stage, st, cfg, in.Replay.Version); err != nil {

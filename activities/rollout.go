@@ -71,13 +71,17 @@ func (a *Activities) runTrajectories(ctx context.Context, in RunTrajectoryIn, be
 	if err != nil {
 		return out, err
 	}
+	world, err := a.world(ctx, st, in.Run, cfg.Env)
+	if err != nil {
+		return out, err
+	}
 	journal, before, err := a.recall(ctx, st, in.Stage, asked)
 	if err != nil {
 		return out, err
 	}
 	for _, task := range asked {
 		for m := range in.Members {
-			e := episode{Activities: a, stage: in.Stage, in: st, config: cfg, client: client, found: found, task: task, member: in.FirstMember + m, version: in.Version, model: model}
+			e := episode{Activities: a, stage: in.Stage, in: st, config: cfg, world: world, client: client, found: found, task: task, member: in.FirstMember + m, version: in.Version, model: model}
 			id := rl.Member{Task: task.ID, Member: e.member}
 			e.line = resume(journal, id, began, before[id])
 			wg.Go(func() {

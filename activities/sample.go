@@ -42,7 +42,7 @@ func (a *Activities) sampleGroup(ctx context.Context, in SampleGroupIn) (SampleG
 	if err := in.pin(ctx, st); err != nil {
 		return SampleGroupOut{}, err
 	}
-	world, err := envs.Get(cfg.Env.Use)
+	world, err := a.world(ctx, st, in.Run, cfg.Env)
 	if err != nil {
 		return SampleGroupOut{}, err
 	}

@@ -25,7 +25,7 @@ const (
 // easy tasks until greedy play solves easy tasks (warm_up.gate) and warm_up.extra more. The optimiser starts
 // anew afterwards, since its moments belong to another loss.
 func (a *Activities) warmUp(ctx context.Context, cfg rl.Config, spec rl.UpdateSpec) (*nn.Trainer, map[string]float64, error) {
-	world, err := envs.Get(cfg.Env.Use)
+	world, err := envs.Open(cfg.Env)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -19,7 +19,7 @@ const (
 
 // everyWorld runs a check for each registered world.
 func everyWorld(t *testing.T, check func(t *testing.T, w World)) {
-	for _, name := range Names() {
+	for _, name := range Worlds() {
 		w, err := Get(name)
 		if err != nil {
 			t.Fatal(err)

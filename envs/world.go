@@ -16,6 +16,11 @@ type World struct {
 	// Task makes the task of a split with an index of 0 or more. Ids are unique over all splits and can stand in a
 	// path: they match rl.TaskID's form "split-index".
 	Task func(split rl.Split, index int) rl.Task
+	// Count is how many tasks a split has, which are those with indices below it. Nil: any number.
+	Count func(split rl.Split) int
+	// Digest is the SHA-256 in hex of the files that the world is made of. A run keeps to the one that it began with. Empty: the
+	// world is made of this binary alone.
+	Digest string
 	// Facts lists what could be memorised about a task. No fact of an eval task is one of a train or warm-up task.
 	Facts func(task rl.Task) []string
 	// Reference is a player that earns full reward on a task. It sees the messages of the episode, as a policy
@@ -50,13 +55,13 @@ var worlds = map[string]World{}
 
 // Register adds a world under a name that is not taken. It is called while packages are initialised.
 func Register(w World) {
-	if _, taken := worlds[w.Name]; taken {
-		panic("envs: two worlds are called " + w.Name)
+	if taken(w.Name) {
+		panic("envs: two environments are called " + w.Name)
 	}
 	worlds[w.Name] = w
 }
 
-// Get finds a world by its name; the error is of kind Invalid and lists the names.
+// Get finds a registered world by its name; the error is of kind Invalid and lists the names.
 func Get(name string) (World, error) {
 	w, ok := worlds[name]
 	if !ok {
@@ -65,5 +70,12 @@ func Get(name string) (World, error) {
 	return w, nil
 }
 
-// Names lists the registered worlds, sorted.
-func Names() []string { return slices.Sorted(maps.Keys(worlds)) }
+// Names lists what env.use may be, registered worlds and kinds, sorted.
+func Names() []string {
+	names := slices.AppendSeq(Worlds(), maps.Keys(kinds))
+	slices.Sort(names)
+	return names
+}
+
+// Worlds lists the registered worlds, sorted.
+func Worlds() []string { return slices.Sorted(maps.Keys(worlds)) }

@@ -19,6 +19,9 @@ func RunPrefix(run rl.RunID) string { return fmt.Sprintf("runs/%s/", run) }
 // ConfigKey is the run's complete configuration.
 func ConfigKey(run rl.RunID) string { return RunPrefix(run) + "config.json" }
 
+// WorldKey is what a run's environment was made of when the run began, where it is made of files.
+func WorldKey(run rl.RunID) string { return RunPrefix(run) + "world.json" }
+
 // UpdatesPrefix is where all updates of a run lie.
 func UpdatesPrefix(run rl.RunID) string { return RunPrefix(run) + "updates/" }
 

@@ -99,7 +99,7 @@ func checkEnvironment(ctx context.Context, cfg rl.Config) check {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	name := "environment " + cfg.Env.Use
-	w, err := envs.Get(cfg.Env.Use)
+	w, err := envs.Open(cfg.Env)
 	if err != nil {
 		return verdict(name, "", "", err)
 	}

@@ -80,7 +80,7 @@ func checkPolicyServer(ctx context.Context, cfg rl.Config, client *policy.Client
 
 // showsTools reports whether the environment's tools are in the prompt: a chat template may pass them over, and says nothing.
 func showsTools(ctx context.Context, cfg rl.Config, client *policy.Client) (bool, error) {
-	world, err := envs.Get(cfg.Env.Use)
+	world, err := envs.Open(cfg.Env)
 	if err != nil {
 		return false, err
 	}
