@@ -151,7 +151,7 @@ func TestSickServers(t *testing.T) {
 		}
 		if got := states(); reflect.DeepEqual(got, []string{"healthy", "healthy", "healthy"}) {
 			break
-		} else if time.Since(began) > 30*time.Second {
+		} else if time.Since(began) > 2*time.Minute {
 			t.Fatal(got)
 		}
 	}
@@ -185,7 +185,7 @@ func TestAllServersAway(t *testing.T) {
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := play(t.Context(), c, 1, 1); err == nil {
 			break
-		} else if time.Since(began) > 10*time.Second {
+		} else if time.Since(began) > 2*time.Minute {
 			t.Fatal(err)
 		}
 	}
@@ -207,7 +207,7 @@ func TestAwayAtThePublication(t *testing.T) {
 	}
 	hosts[1].start()
 	for began := time.Now(); c.Status()[1].State != "healthy"; time.Sleep(20 * time.Millisecond) {
-		if _, err := play(t.Context(), c, 1, 1); err != nil || time.Since(began) > 20*time.Second {
+		if _, err := play(t.Context(), c, 1, 1); err != nil || time.Since(began) > 2*time.Minute {
 			t.Fatal(err, c.Status())
 		}
 	}

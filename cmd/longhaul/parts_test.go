@@ -173,7 +173,7 @@ func survive(t *testing.T, outside []string, others []*process, open func(contex
 		if _, err := s.Head(t.Context(), store.TasksKey("killed", 1)); err == nil {
 			break
 		}
-		if time.Since(launched) > time.Minute {
+		if time.Since(launched) > 3*time.Minute {
 			t.Fatalf("the run does not begin\n%s%s", out.String(), errs.String())
 		}
 	}

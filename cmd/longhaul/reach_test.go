@@ -49,7 +49,7 @@ func TestPartsThatAreSilentAreToldOfAndGivenUp(t *testing.T) {
 		if want := "waiting for " + what + "; giving up after 400ms\n"; said.String() != want {
 			t.Errorf("said %q, want %q", said.String(), want)
 		}
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: given up after %v", what, took)
 		}
 	}

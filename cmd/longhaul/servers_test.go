@@ -133,7 +133,7 @@ func (s *served) launch(name rl.RunID, from string) client.WorkflowRun {
 // until looks at the run until what it sees is right.
 func (s *served) until(run rl.RunID, what string, right func(runStatus) bool) {
 	var last runStatus
-	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(50 * time.Millisecond) {
+	for began := time.Now(); time.Since(began) < 3*time.Minute; time.Sleep(50 * time.Millisecond) {
 		var err error
 		last, err = observer{client: s.client, store: s.store, run: run, scheduled: map[string]time.Time{}}.status(s.Context())
 		if err != nil {

@@ -27,7 +27,7 @@ const (
 func twoSteps(ctx workflow.Context) (string, error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: time.Hour,
-		HeartbeatTimeout:    30 * time.Second,
+		HeartbeatTimeout:    5 * time.Minute,
 		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 50 * time.Millisecond},
 	})
 	var first, second string
