@@ -20,6 +20,7 @@ type jobWatch struct {
 	launcher launch.Launcher
 	job      launch.Job
 	enter    func(context.Context) (leave func(), err error) // the place where it runs: its GPU is lent, and it may have room for one alone
+	withdraw func(ctx context.Context, job string) error     // gives a job's GPU back to whoever lent it
 	kept     rl.JobRecord
 }
 
@@ -32,6 +33,7 @@ func (a *Activities) watch(ctx context.Context, in Stage, st *store.Store, cfg r
 	w := &jobWatch{store: st, config: cfg.Update, launcher: launcher}
 	w.job = launch.Job{Run: in.Run, Update: in.Update, Key: key, Spec: st.URI(store.JobSpecKey(key)), Env: st.Env()}
 	w.job.Env["LONGHAUL_SPEC_URI"] = w.job.Spec
+	w.withdraw = func(ctx context.Context, job string) error { return a.withdrawLoan(ctx, in, st, job) }
 	w.enter = func(ctx context.Context) (func(), error) { return a.lend(ctx, in, st, cfg) }
 	if cfg.Update.Use == "local" {
 		w.enter = func(ctx context.Context) (func(), error) { return a.enterLent(ctx, in, st, cfg) }

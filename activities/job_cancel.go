@@ -31,23 +31,7 @@ func (a *Activities) cancelJob(ctx context.Context, in Stage) error {
 	if err := w.cancel(ctx); err != nil {
 		return err
 	}
-	return a.withdrawLoan(ctx, in, st, cfg)
-}
-
-// withdrawLoan ends the loan of the GPU that a job had. A server that says that it cannot be paused has lent nothing.
-func (a *Activities) withdrawLoan(ctx context.Context, in Stage, st *store.Store, cfg rl.Config) error {
-	if cfg.Policy.Use != "openai" {
-		return nil
-	}
-	client, err := a.policy(ctx, in, st, cfg)
-	if err != nil {
-		return err
-	}
-	if err = endLoan(ctx, client, cfg); rl.KindOf(err) == rl.Refused {
-		a.log().Warn("a policy server takes no GPU back", "run", in.Run, "update", in.Update, "why", err)
-		return nil
-	}
-	return err
+	return w.withdraw(ctx, kept.Key)
 }
 
 // cancel ends the job, and records what it had come to. A cluster forgets what it cancels: so it is asked before, too.
@@ -76,7 +60,7 @@ func (w *jobWatch) cancel(ctx context.Context) error {
 }
 
 // replace ends the job that was to make the update before this one: settings were changed while it ran, nobody waits for it any
-// more, and it has the machine still.
+// more, and it has the machine still, and the GPU of the policy servers that the run had then.
 func (w *jobWatch) replace(ctx context.Context) error {
 	_, was, ok, err := recorded[rl.JobRecord](ctx, w.store, store.JobRecordKey(w.job.Run, w.job.Update))
 	if err != nil || !ok || was.Key == w.kept.Key || was.Launcher != w.kept.Launcher {
@@ -85,7 +69,10 @@ func (w *jobWatch) replace(ctx context.Context) error {
 	old := *w
 	old.kept = was
 	old.job.Key, old.job.Spec = was.Key, w.store.URI(store.JobSpecKey(was.Key))
-	return old.cancel(ctx)
+	if err := old.cancel(ctx); err != nil {
+		return err
+	}
+	return w.withdraw(ctx, was.Key)
 }
 
 // next is the number of the attempt to start: after the last that the launcher knows or, where it has forgotten, that is

@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -89,8 +90,9 @@ func TestCancelledJobsAreOnRecord(t *testing.T) {
 func TestAReplacedJobIsEnded(t *testing.T) {
 	st := open(t).store
 	place := &forgetful{status: launch.Status{State: launch.Running, Attempt: 1}}
+	var withdrawn []string
 	of := func(key string) *jobWatch {
-		return &jobWatch{store: st, launcher: place, job: launch.Job{Run: run, Update: 3, Key: strings.Repeat(key, 64)}, kept: rl.JobRecord{Schema: rl.JobRecordSchema, Key: strings.Repeat(key, 64), Launcher: "local"}}
+		return &jobWatch{store: st, launcher: place, withdraw: func(_ context.Context, job string) error { withdrawn = append(withdrawn, job[:1]); return nil }, job: launch.Job{Run: run, Update: 3, Key: strings.Repeat(key, 64)}, kept: rl.JobRecord{Schema: rl.JobRecordSchema, Key: strings.Repeat(key, 64), Launcher: "local"}}
 	}
 	if _, err := st.Put(t.Context(), store.JobRecordKey(run, 3), rl.CanonicalJSON(of("a").kept)); err != nil {
 		t.Fatal(err)
@@ -100,6 +102,9 @@ func TestAReplacedJobIsEnded(t *testing.T) {
 		if err := of(key).replace(t.Context()); err != nil || place.status.State != want {
 			t.Errorf("job %s: the first one is %s, %v, want %s", key, place.status.State, err, want)
 		}
+	}
+	if !slices.Equal(withdrawn, []string{"a"}) {
+		t.Errorf("GPUs were given back of %q", withdrawn)
 	}
 	if all, err := st.JobAttempts(t.Context(), of("a").job.Key); err != nil || len(all) != 1 || all[0].Why != "cancelled" {
 		t.Errorf("on record are %+v, %v", all, err)

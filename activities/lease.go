@@ -65,6 +65,34 @@ func endLoan(ctx context.Context, client *policy.Client, cfg rl.Config) error {
 	return loan.back(client, ctx)
 }
 
+// withdrawLoan ends the loan of the GPU that a job had, by the configuration that the job was made under: the run may have been given
+// other policy servers since, and nobody else would think of the ones before. A server that says that it cannot be paused has lent
+// nothing, and one that is no longer the run's is asked once.
+func (a *Activities) withdrawLoan(ctx context.Context, in Stage, st *store.Store, job string) error {
+	_, spec, known, err := recorded[rl.UpdateSpec](ctx, st, store.JobSpecKey(job))
+	if err != nil {
+		return err
+	}
+	lender := in
+	if known {
+		lender.Config = spec.Config
+	}
+	_, cfg, err := a.open(ctx, lender)
+	if err != nil || loans[cfg.Policy.ShareGPU].back == nil {
+		return err
+	}
+	client, err := a.policy(ctx, lender, st, cfg)
+	if err != nil {
+		return err
+	}
+	err = endLoan(ctx, client, cfg)
+	if rl.KindOf(err) == rl.Refused || err != nil && lender.Config != in.Config && ctx.Err() == nil {
+		a.log().Warn("a policy server has not taken its GPU back", "run", in.Run, "update", in.Update, "share_gpu", cfg.Policy.ShareGPU, "why", err)
+		return nil
+	}
+	return err
+}
+
 // enterLent is enter for an update on a GPU that is lent.
 func (a *Activities) enterLent(ctx context.Context, s Stage, st *store.Store, cfg rl.Config) (leave func(), err error) {
 	out, err := a.enter(ctx)

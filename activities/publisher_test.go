@@ -81,7 +81,9 @@ func publishing(t *testing.T, how string, files ...string) (*bench, publisher, *
 	server := &modelServer{models: map[string]string{"base": "/models/base"}}
 	http := httptest.NewServer(server)
 	t.Cleanup(http.Close)
-	cfg := rl.Config{Name: run, Updates: 9, Group: rl.GroupConfig{MaxStaleness: 1},
+	cfg := rl.Config{Name: run, Updates: 9, Group: rl.GroupConfig{MaxStaleness: 1}, Reward: rl.RewardConfig{Use: "exact"},
+		Env:    rl.EnvConfig{Use: "orders", MaxTurns: 2, EpisodeTimeout: rl.Duration(time.Minute), TurnTimeout: rl.Duration(time.Minute)},
+		Update: rl.UpdateConfig{Use: "local", Timeout: rl.Duration(time.Hour), Local: rl.LocalConfig{Python: "python3"}},
 		Policy: rl.PolicyConfig{Use: "openai", URL: http.URL + "/v1", Model: "base", Publish: how, Adapters: filepath.Join(t.TempDir(), "versions")}}
 	for n := range rl.UpdateNumber(6) {
 		c := rl.Checkpoint{Schema: rl.CheckpointSchema, Run: run, Update: n, Version: rl.VersionOf(run, n)}
@@ -250,11 +252,7 @@ func TestAGPUIsLent(t *testing.T) {
 		if err := p.publish(t.Context(), "faults@000001"); err != nil {
 			t.Error(err)
 		}
-		cfg := p.config
-		cfg.Env = rl.EnvConfig{Use: "orders", MaxTurns: 2, EpisodeTimeout: rl.Duration(time.Minute), TurnTimeout: rl.Duration(time.Minute)}
-		cfg.Reward.Use, cfg.Update = "exact", rl.UpdateConfig{Use: "local", Timeout: rl.Duration(time.Hour), Local: rl.LocalConfig{Python: "python3"}}
-		b.configure(t, cfg)
-
+		b.configure(t, p.config)
 		b.Jobs.Dir = t.TempDir()
 		put(t, b, store.JobRecordKey(run, 1), rl.JobRecord{Schema: rl.JobRecordSchema, Key: strings.Repeat("ab", 32)})
 		if err := b.cancelJob(t.Context(), b.in.Stage); err != nil {
@@ -264,6 +262,42 @@ func TestAGPUIsLent(t *testing.T) {
 		if want = slices.DeleteFunc(want, func(s string) bool { return s == "" }); !slices.Equal(server.lent, want) {
 			t.Errorf("%s: %q, want %q", how, server.lent, want)
 		}
+	}
+}
+
+// The run was given other servers while its first ones lent their GPU to a job that it had left to itself: those have it again when the
+// job is cancelled, or makes way for the one of the new settings. One of the first that takes nothing back does not hold up the run.
+func TestServersOfOldSettingsAreWoken(t *testing.T) {
+	b, p, old := publishing(t, "lora")
+	ill := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) }))
+	defer ill.Close()
+	b.Jobs.Dir = t.TempDir()
+	cfg := p.config
+	cfg.Policy.ShareGPU = "sleep"
+	first, then := strings.Repeat("ab", 32), strings.Repeat("cd", 32)
+	lenders := cfg
+	lenders.Policy.URL += "," + ill.URL + "/v1"
+	spec := rl.UpdateSpec{Schema: rl.UpdateSpecSchema, Config: put(t, b, "runs/faults/configs/a.json", lenders)}
+	put(t, b, store.JobSpecKey(first), spec)
+	put(t, b, store.JobRecordKey(run, 1), rl.JobRecord{Schema: rl.JobRecordSchema, Key: first, Launcher: "local"})
+
+	server := &modelServer{}
+	other := httptest.NewServer(server)
+	defer other.Close()
+	cfg.Policy.URL = other.URL + "/v1"
+	b.configure(t, cfg)
+	for range 2 {
+		if err := b.cancelJob(t.Context(), b.in.Stage); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 2 {
+		if _, err := b.watch(t.Context(), b.in.Stage, b.store, cfg, then); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := []string{"/wake_up", "/wake_up", "/wake_up"}; !slices.Equal(old.lent, want) || len(server.lent) > 0 {
+		t.Errorf("the first servers: %q, the others: %q", old.lent, server.lent)
 	}
 }
 
