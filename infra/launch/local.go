@@ -24,7 +24,7 @@ func init() { Register("local", openLocal) }
 //
 //	DIR/NAME/job.json       the job, as it was first asked for
 //	DIR/NAME/lock           locked while an attempt runs, or is being started
-//	DIR/NAME/<n>/log.txt    what the n-th attempt wrote
+//	DIR/NAME/<n>/log.txt    what the n-th attempt wrote, and log.1.txt, what it wrote before, where that is long
 //	DIR/NAME/<n>/{pid,exit} its process group, and how it ended; without exit it was killed with its shell
 //
 // An attempt whose end is noted is over, though it may have left processes that hold the lock still: those are ended
@@ -95,6 +95,7 @@ func (l *local) Poll(_ context.Context, job Job) (Status, error) {
 	if pid, err := d.pid(n); err == nil {
 		s.Identity = fmt.Sprintf("process %d of %s", pid, l.owner)
 	}
+	_ = d.turn(n) // a log that cannot be bounded now is tried again at the next look, and hides nothing of the job
 	began, ended := d.times(n)
 	if !free && !d.noted(n) {
 		d.see()
@@ -155,19 +156,12 @@ func (l *local) Cancel(ctx context.Context, job Job) error {
 	}
 }
 
-// Logs is the last attempt's log file.
+// Logs is the last attempt's log, or what is left of one that is long.
 func (l *local) Logs(_ context.Context, job Job) (io.ReadCloser, error) {
 	d := l.place(job)
 	n, err := d.last()
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(d.file(n, "log.txt"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, rl.Errorf(rl.NotFound, d.at(), "it has no log")
-	}
-	if err != nil {
-		return nil, d.failed(err)
-	}
-	return f, nil
+	return d.log(n)
 }
