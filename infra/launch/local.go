@@ -51,13 +51,13 @@ func openLocal(u rl.UpdateConfig, h Host) (Launcher, error) {
 func (l *local) place(job Job) localdir { return localdir(filepath.Join(l.dir, job.Name())) }
 
 // Ensure starts a process where none runs.
-func (l *local) Ensure(_ context.Context, job Job, attempt int) error {
+func (l *local) Ensure(ctx context.Context, job Job, attempt int) error {
 	d := l.place(job)
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return d.failed(err)
 	}
-	lock, free, err := d.lock(syscall.LOCK_EX)
-	if err != nil || !free { // it runs, or another launcher is about to start it
+	lock, err := l.await(ctx, d, attempt)
+	if err != nil || lock == nil { // it runs
 		return err
 	}
 	defer lock.Close() // the process has a descriptor of its own
@@ -72,6 +72,29 @@ func (l *local) Ensure(_ context.Context, job Job, attempt int) error {
 		return err
 	}
 	return l.sweep()
+}
+
+// await is the lock of a job, for an attempt to be started; nil where one runs, or somebody else has started this one. While the lock is
+// held by what the last attempt has left, which is ended, or for another's look, it is waited for.
+func (l *local) await(ctx context.Context, d localdir, attempt int) (*os.File, error) {
+	for {
+		lock, free, err := d.lock(syscall.LOCK_EX)
+		if err != nil || free {
+			return lock, err
+		}
+		last, err := d.last()
+		if err != nil || last >= attempt || !d.noted(last) {
+			return nil, err
+		}
+		if err := l.endStrays(d); err != nil {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, rl.Errorf(rl.Unavailable, d.at(), "its attempt %d does not end: %w", last, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // Poll looks at the lock, and at what the last attempt left. Of one that has ended nothing is left running.

@@ -3,9 +3,7 @@
 package launch
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -169,57 +167,6 @@ func TestLocalCancelLetsTheJobLeaveWhatItCan(t *testing.T) {
 	}
 }
 
-// A log takes bounded room on disk, however much a job writes, and has its end.
-func TestLocalLogIsBounded(t *testing.T) {
-	const talking = "#!/bin/sh\ntouch begun\nfor i in 1 2 3; do seq 1000000; echo round $i; while [ ! -e ../go$i ]; do sleep 0.01; done; done\n"
-	g, job := newLocalGround(t, talking), aJob(t)
-	l, d := g.open(t), g.place(job)
-	ensure(t, l, job, 1)
-	for _, round := range []string{"1", "2", "3"} {
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-			r, err := l.Logs(t.Context(), job)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := io.ReadAll(r)
-			if r.Close(); err != nil || time.Now().After(end) {
-				t.Fatalf("round %s is not reached: %v", round, err)
-			}
-			if bytes.HasSuffix(b, []byte("\n999999\n1000000\nround "+round+"\n")) {
-				break
-			}
-		}
-		if s, err := l.Poll(t.Context(), job); err != nil || s.State != Running {
-			t.Fatalf("%+v, %v", s, err)
-		}
-		now, before := size(t, d.file(1, "log.txt")), size(t, d.file(1, "log.1.txt"))
-		if now != 0 || before != logLimit {
-			t.Errorf("after round %s there are %d and %d bytes", round, before, now)
-		}
-		if err := os.WriteFile(filepath.Join(string(d), "go"+round), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	await(t, l, job, 1, Done)
-	r, err := l.Logs(t.Context(), job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if b, err := io.ReadAll(r); err != nil || len(b) != logLimit || !strings.HasSuffix(string(b), "round 3\n") {
-		t.Errorf("%d bytes, %v", len(b), err)
-	}
-}
-
-func size(t *testing.T, path string) int64 {
-	t.Helper()
-	s, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.Size()
-}
-
 // An interpreter that is not there is said at once, and no attempt; one that is named from here is found.
 func TestLocalPython(t *testing.T) {
 	for _, python := range []string{"no-such-python", "/no/such/python", "./no-such-python"} {
@@ -236,56 +183,6 @@ func TestLocalPython(t *testing.T) {
 	l := g.open(t)
 	ensure(t, l, job, 1)
 	await(t, l, job, 1, Done)
-}
-
-// A job that has ended is over, whatever it has left in sessions of their own, and that is ended.
-func TestLocalStrays(t *testing.T) {
-	if _, err := os.Stat("/proc/self/environ"); err != nil {
-		t.Skip("no /proc here")
-	}
-	const leaving = "#!/bin/sh\nsetsid sh -c 'echo $$ >../stray.new && mv ../stray.new ../stray; exec sleep 1000' &\nwhile [ ! -e ../stray ]; do sleep 0.01; done\n"
-	for what, next := range map[string]func(*testing.T, Launcher, Job){
-		"a look": func(t *testing.T, l Launcher, job Job) {},
-		"the next attempt": func(t *testing.T, l Launcher, job Job) {
-			for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-				ensure(t, l, job, 2)
-				if s, err := l.Poll(t.Context(), job); err != nil || s.Attempt == 2 {
-					return
-				}
-				if time.Now().After(end) {
-					t.Fatal("attempt 2 does not begin")
-				}
-			}
-		},
-		"cancel": func(t *testing.T, l Launcher, job Job) {
-			if err := l.Cancel(t.Context(), job); err != nil {
-				t.Error(err)
-			}
-		},
-	} {
-		g, job := newLocalGround(t, leaving+"exit 75\n"), aJob(t)
-		l := g.open(t)
-		ensure(t, l, job, 1)
-		if s := await(t, l, job, 1, Lost); s.Exit != ExitRetry {
-			t.Errorf("%s: %+v", what, s)
-		}
-		b, err := os.ReadFile(filepath.Join(string(g.place(job)), "stray"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var stray int
-		fmt.Sscan(string(b), &stray)
-		next(t, l, job)
-		for end := time.Now().Add(10 * time.Second); syscall.Kill(stray, 0) == nil; time.Sleep(10 * time.Millisecond) {
-			if stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", stray)); strings.Contains(string(stat), ") Z ") {
-				break // ended, and nobody has waited for it
-			}
-			if time.Now().After(end) {
-				syscall.Kill(stray, syscall.SIGKILL)
-				t.Fatalf("%s: what the job left lives", what)
-			}
-		}
-	}
 }
 
 // A clock that is set back makes no time negative.
