@@ -17,7 +17,7 @@ func (a *Activities) CancelJob(ctx context.Context, in Stage) error {
 
 func (a *Activities) cancelJob(ctx context.Context, in Stage) error {
 	st, cfg, err := a.open(ctx, in)
-	if err != nil || cfg.Update.Use == embeddedTrainer {
+	if err != nil || cfg.Update.Use == embeddedTrainer || cfg.Update.Use == tinkered { // which is the stage's own work
 		return err
 	}
 	_, kept, ok, err := recorded[rl.JobRecord](ctx, st, store.JobRecordKey(in.Run, in.Update))

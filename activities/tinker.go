@@ -9,10 +9,10 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/longhaul-rl/longhaul/infra/launch"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
 	"github.com/longhaul-rl/longhaul/tinker"
@@ -32,16 +32,8 @@ func (a *Activities) service(ctx context.Context, cfg rl.Config) (*tinker.Client
 	})
 }
 
-// conversed has a service do the work of a spec. It is brought to its end although the stage was cancelled meanwhile, as with
-// the embedded trainer.
-func (a *Activities) conversed(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec, job string) (rl.UpdateResult, error) {
-	ctx, cancel := finishing(ctx)
-	defer cancel()
-	return a.trainTinker(ctx, st, cfg, spec, job)
-}
-
-// trainTinker does the work of a spec in a Tinker service. Its result names where the service keeps the weights.
-func (a *Activities) trainTinker(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec, job string) (rl.UpdateResult, error) {
+// trainTinker does the work of a spec in a Tinker service, which keeps what it saves under names that begin with name. Its result names where the service keeps the weights.
+func (a *Activities) trainTinker(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec, name string) (rl.UpdateResult, error) {
 	result := rl.UpdateResult{Schema: rl.UpdateResultSchema, Metrics: map[string]float64{}}
 	client, err := a.service(ctx, cfg)
 	if err != nil {
@@ -49,7 +41,7 @@ func (a *Activities) trainTinker(ctx context.Context, st *store.Store, cfg rl.Co
 	}
 	u := tinker.Update{
 		Base: tinker.Base{Model: cfg.Policy.Model, Rank: cfg.Update.LoRARank, Seed: rl.Seed(cfg.Sampling.Seed, "adapter")},
-		Name: fmt.Sprintf("%s-a%d", launch.Job{Run: spec.Run, Update: spec.Update, Spec: st.URI(store.JobSpecKey(job))}.Name(), activity.GetInfo(ctx).Attempt),
+		Name: fmt.Sprintf("%s-a%d", name, activity.GetInfo(ctx).Attempt),
 		Again: func(try int, why error) {
 			a.log().Warn("the update is begun again from its base checkpoint", "run", spec.Run, "update", spec.Update, "try", try, "why", why)
 		},
@@ -134,6 +126,7 @@ func (a *Activities) goOn(ctx context.Context, st *store.Store, cfg rl.Config, s
 	}
 	u.From = from.Weights
 	u.Train = func(ctx context.Context, m *tinker.Model) error {
+		began := time.Now()
 		var failed error // as it is: minibatches takes a step that fails for one that always will
 		l, err := minibatches(ctx, cfg.Update, spec.Update, len(lesson.rows), func(from, to int) (stats nn.Stats, err error) {
 			stats, failed = lesson.step(ctx, m, from, to)
@@ -145,6 +138,7 @@ func (a *Activities) goOn(ctx context.Context, st *store.Store, cfg rl.Config, s
 		l.describe(result.Metrics)
 		l.compare(result.Metrics, cfg.Loss)
 		delete(result.Metrics, "entropy") // the service gives the log-probabilities of the targets alone
+		result.Seconds = map[string]float64{"train": time.Since(began).Seconds()}
 		result.Metrics["minibatches"], result.Metrics["tokens"] = float64(l.steps), float64(batch.TrainedTokens())
 		return err
 	}

@@ -118,7 +118,7 @@ func openTinkered(t *testing.T) *tinkeredBench {
 	cfg, err := config.Parse("run.yaml", fmt.Appendf(nil, `name: %s
 env: {use: orders}
 policy: {use: tinker, url: %q, model: %s, base: ../tokenizer/testdata, api_key_env: KEY}
-update: {use: tinker, tinker: {reduces: sum}, learning_rate: 0.5, ramp: 0, final_rate: 1, minibatches: 1, beta1: 0}
+update: {use: tinker, tinker: {reduces: sum}, usd_hour: 3600, learning_rate: 0.5, ramp: 0, final_rate: 1, minibatches: 1, beta1: 0}
 `, run, server.URL, simtinker.Base), config.Names{})
 	if err != nil {
 		t.Fatal(err)
@@ -149,6 +149,20 @@ func (b *tinkeredBench) update(t *testing.T, in UpdatePolicyIn) (manifest rl.Ref
 		t.Fatal(err)
 	}
 	return manifest, ckpt, of
+}
+
+// attempts are those on record at update 1.
+func (b *tinkeredBench) attempts(t *testing.T) []rl.JobAttempt {
+	t.Helper()
+	_, kept, ok, err := recorded[rl.JobRecord](t.Context(), b.store, store.JobRecordKey(run, 1))
+	if err != nil || !ok {
+		t.Fatal("the update has no job: ", err)
+	}
+	all, err := b.store.JobAttempts(t.Context(), kept.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // stage is UpdatePolicy as a worker runs it.
@@ -187,8 +201,26 @@ func TestAPolicyIsTrainedAndServedByATinkerService(t *testing.T) {
 	if KindOf(err) != rl.Refused {
 		t.Errorf("what the service refuses is %q: %v", KindOf(err), err)
 	}
+	if all := b.attempts(t); len(all) != 1 || all[0].State != "lost" || !strings.Contains(all[0].Why, "forward_backward") {
+		t.Errorf("on record are %+v", all)
+	}
 	b.refused, b.lost = "", map[string]int{"optim_step": 2, "save_weights": 1}
 	_, ckpt, of := b.update(t, UpdatePolicyIn{Base: &base, Batch: &ref, TrainedTokens: batch.TrainedTokens()})
+
+	// Asked again it is done, and what it took is as before: two attempts, and some seconds at a dollar each.
+	again, err := b.stage(UpdatePolicyIn{Stage: b.in.Stage, Base: &base, Batch: &ref, TrainedTokens: batch.TrainedTokens(), Scale: 1})
+	all := b.attempts(t)
+	if len(all) != 2 || all[1].State != "done" || !strings.HasPrefix(all[1].Identity, "service http://127.0.0.1:") {
+		t.Errorf("on record are %+v", all)
+	} else if u, ran := again.Job, all[0].RanSeconds+all[1].RanSeconds; err != nil || u == nil || u.Launcher != "tinker" || u.Attempts != 2 || u.RanSeconds != ran ||
+		math.Abs(u.USD-ran) > 1e-9 || u.IdleSeconds <= 0 || u.IdleSeconds >= ran {
+		t.Errorf("it took %+v, %v; its attempts %v s", u, err, ran)
+	}
+	done := b.in.Stage
+	done.Update = 1
+	if err := b.cancelJob(t.Context(), done); err != nil {
+		t.Errorf("there is no process to cancel: %v", err)
+	}
 
 	if got, want := b.service.Saved(of.Weights).Weight, 1+.5*mean; math.Abs(got-want) > 1e-6 {
 		t.Errorf("the weight is %v, want %v", got, want)

@@ -32,7 +32,7 @@ type UpdatePolicyOut struct {
 	Result       rl.Ref             `json:"result"`
 	LearningRate float64            `json:"learning_rate"`
 	Metrics      map[string]float64 `json:"metrics"`
-	Job          *rl.JobUse         `json:"job,omitempty"` // nil: the embedded trainer did it
+	Job          *rl.JobUse         `json:"job,omitempty"` // nil: this process did it
 }
 
 // UpdatePolicy runs the update job: it trains from the base checkpoint named in its spec, never from "latest", and
@@ -71,7 +71,9 @@ func (a *Activities) updatePolicy(ctx context.Context, in UpdatePolicyIn) (out U
 	var ref rl.Ref
 	var result rl.UpdateResult
 	if cfg.Update.Use == embeddedTrainer || cfg.Update.Use == tinkered || stepless(spec) {
-		ref, result, err = a.trained(ctx, st, cfg, spec, job)
+		if ref, result, err = a.trained(ctx, st, cfg, spec, job); err == nil && cfg.Update.Use == tinkered {
+			out.Job, err = conversations(ctx, st, cfg, spec, job, result)
+		}
 	} else {
 		ref, result, out.Job, err = a.launched(ctx, in.Stage, st, cfg, job)
 	}

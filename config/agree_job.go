@@ -25,10 +25,10 @@ func launched(u rl.UpdateConfig) bool { return u.Use != embedded && u.Use != tin
 func jobAlone(c rl.Config) (wrong, bool) {
 	u := c.Update
 	for _, k := range []struct {
-		key string
-		set bool
-	}{{"timeout", u.Timeout != 0}, {"usd_hour", u.USDHour != 0}} {
-		if k.set && !launched(u) {
+		key   string
+		wrong bool
+	}{{"timeout", u.Timeout != 0 && !launched(u)}, {"usd_hour", u.USDHour != 0 && u.Use == embedded}} {
+		if k.wrong {
 			return disagree("update."+k.key, "no such key with use: "+u.Use, "its updates are no jobs of their own", "update."+k.key, "update.use"), false
 		}
 	}

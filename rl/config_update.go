@@ -15,7 +15,7 @@ type UpdateConfig struct {
 
 	// A job of its own.
 	Timeout    Duration         `json:"timeout,omitempty" doc:"jobs: wall clock that an attempt may have its machine; then the run is paused"`
-	USDHour    float64          `json:"usd_hour,omitempty" doc:"jobs: price of an hour of the machines that one has"`
+	USDHour    float64          `json:"usd_hour,omitempty" doc:"jobs, tinker: price of an hour of the machines that an update has"`
 	Local      LocalConfig      `json:"local,omitzero" doc:"update.use: local"`
 	Kubernetes KubernetesConfig `json:"kubernetes,omitzero" doc:"update.use: kubernetes"`
 	SageMaker  SageMakerConfig  `json:"sagemaker,omitzero" doc:"update.use: sagemaker"`
