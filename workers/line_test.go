@@ -13,6 +13,7 @@ import (
 	"github.com/longhaul-rl/longhaul/activities"
 	"github.com/longhaul-rl/longhaul/config"
 	"github.com/longhaul-rl/longhaul/infra/dev"
+	"github.com/longhaul-rl/longhaul/infra/launch"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/store"
 	"github.com/longhaul-rl/longhaul/tiny"
@@ -76,7 +77,7 @@ func (l *line) workOn(t *testing.T, threads int) {
 		t.Fatal(err)
 	}
 	var err error
-	l.work, err = workers.Start(workers.Options{Client: l.client, Activities: &activities.Activities{OpenStore: l.openStore, Threads: threads}})
+	l.work, err = workers.Start(workers.Options{Client: l.client, Activities: &activities.Activities{OpenStore: l.openStore, Threads: threads, Jobs: launch.Host{Dir: t.TempDir()}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,8 +57,10 @@ func TestRecordHistories(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.changed(t)
+	l.cancelled(t)
 	cfg = small(t)
 	for name, id := range map[string]string{
+		"cancelled": workflows.TrainID("cancelled"),
 		"changed":   workflows.TrainID("changed"),
 		"scheduled": started.Past[0].Workflow,
 		"paused":    workflows.TrainID("paused"),
@@ -85,6 +87,30 @@ func TestRecordHistories(t *testing.T) {
 		if len(h.Events) < 10 && name != "replay" {
 			t.Errorf("%s has %d events", id, len(h.Events))
 		}
+	}
+}
+
+// cancelled runs a run that is paused while a job of its own makes its update, which goes on, and then cancelled with it.
+func (l *line) cancelled(t *testing.T) {
+	t.Helper()
+	cfg := small(t)
+	cfg.Name, cfg.Updates, cfg.Eval.Every = "cancelled", 1, 0
+	endless := filepath.Join(t.TempDir(), "python")
+	if err := os.WriteFile(endless, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Update.Use, cfg.Update.Timeout, cfg.Update.Local.Python = "local", rl.Duration(time.Hour), endless
+	run, err := workers.Launch(t.Context(), l.client, l.store, l.uri, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.await(t, store.JobRecordKey(cfg.Name, 1))
+	for _, command := range []string{workflows.Pause, workflows.Cancel} {
+		l.steer(t, cfg.Name, command, "for the record")
+	}
+	var out workflows.TrainOut
+	if err := run.Get(t.Context(), &out); err != nil || out.State != workflows.Cancelled {
+		t.Fatalf("%+v, %v", out, err)
 	}
 }
 
