@@ -38,6 +38,8 @@ type config struct {
 	Ranks      map[string]int     `json:"rank_pattern"`
 	Alphas     map[string]float64 `json:"alpha_pattern"`
 	Bias       string             `json:"bias"`
+	LoRABias   bool               `json:"lora_bias"`
+	Saved      []string           `json:"modules_to_save"`
 	Repeats    [][]int            `json:"layer_replication"`
 	Invocation []int              `json:"alora_invocation_tokens"`
 	Initial    any                `json:"init_lora_weights"`
@@ -64,6 +66,7 @@ func readConfig(path string) (c config, err error) {
 	}
 	for what, found := range map[string]bool{
 		"peft_type " + c.Kind: c.Kind != "LORA", "use_dora": c.DoRA, "fan_in_fan_out": c.FanInOut, "bias " + c.Bias: c.Bias != "" && c.Bias != "none",
+		"lora_bias": c.LoRABias, fmt.Sprintf("modules_to_save %v", c.Saved): len(c.Saved) > 0,
 		"rank_pattern": len(c.Ranks) > 0, "alpha_pattern": len(c.Alphas) > 0, fmt.Sprintf("r %d", c.Rank): c.Rank < 1,
 		"no lora_alpha": c.Alpha == nil, "layer_replication": len(c.Repeats) > 0, "alora_invocation_tokens": len(c.Invocation) > 0,
 		fmt.Sprintf("init_lora_weights %v", c.Initial): c.takesFromBase(),

@@ -81,6 +81,9 @@ func integers(t *testing.T) string {
 func TestMergeRefuses(t *testing.T) {
 	for want, dir := range map[string]string{
 		"use_dora":                   small(t, strings.Replace(config, `"use_rslora": false`, `"use_dora": true`, 1)),
+		"bias lora_only":             small(t, strings.Replace(config, `"bias": "none"`, `"bias": "lora_only"`, 1)),
+		"lora_bias":                  small(t, strings.Replace(config, `"bias"`, `"lora_bias": true, "bias"`, 1)),
+		"modules_to_save [lm_head]":  small(t, strings.Replace(config, `"bias"`, `"modules_to_save": ["lm_head"], "bias"`, 1)),
 		"rank_pattern":               small(t, strings.Replace(config, `"rank_pattern": {}`, `"rank_pattern": {"q": 4}`, 1)),
 		"peft_type IA3":              small(t, strings.Replace(config, "LORA", "IA3", 1)),
 		"not [3, in]":                small(t, strings.Replace(config, `"r": 2`, `"r": 3`, 1)),

@@ -16,6 +16,11 @@ from .tensors import Tensors
 
 PREFIX, NAME = "base_model.model.", "default"  # what peft adds to names: in files, and in a model
 
+# What of adapter_config.json is looked at by itself, or changes no arithmetic; and the ways to begin an adapter that changed its base.
+READ = {"r", "lora_alpha", "target_modules", "init_lora_weights"}
+IDLE = {"task_type", "base_model_name_or_path", "revision", "lora_dropout", "inference_mode", "auto_mapping", "peft_version"}
+FROM_BASE = ("pissa", "olora", "corda", "loftq", "lora_ga")
+
 
 class Adapter:
     """An adapter in a model, and the names that its weights have in files."""
@@ -30,8 +35,8 @@ class Adapter:
 
     @staticmethod
     def of(directory: Path, model: nn.Module, rank: int | None, alpha: float, seed: int) -> "Adapter":
-        """The adapter of a checkpoint, or a new one; rank None: the checkpoint's, of whatever kind. Failure: invalid when it is of another
-        kind than is asked for."""
+        """The adapter of a checkpoint, or a new one; rank None: the checkpoint's, of whatever rank. Failure: invalid when it is of another
+        rank than is asked for, or of a kind that would be trained as if it were none."""
         path = directory / ADAPTER_CONFIG
         asked = rank, alpha or 2 * (rank or 0)
         if not path.exists():
@@ -41,9 +46,14 @@ class Adapter:
             was = had["r"], had["lora_alpha"]
         except (ValueError, KeyError, TypeError) as e:
             raise Failure("corrupt", f"base checkpoint {ADAPTER_CONFIG}", str(e)) from e
+        refuse(foreign(had))
         if rank is not None and was != asked:
             raise Failure("invalid", "update.lora_rank", f"the base checkpoint's adapter has rank and alpha {was}, not {asked}")
-        return Adapter(model, *was, seed, directory / ADAPTER)
+        adapter = Adapter(model, *was, seed, directory / ADAPTER)
+        on = had.get("target_modules")
+        if isinstance(on, list) and {name.rsplit(".", 1)[-1] for name in on} != set(adapter.targets):
+            refuse([f"target_modules {sorted(on)}, not {adapter.targets}"])
+        return adapter
 
     def owns(self, name: str) -> bool:
         return ".lora_" in name
@@ -76,3 +86,19 @@ class Adapter:
             "peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "r": self.rank, "lora_alpha": self.alpha,
             "lora_dropout": 0.0, "bias": "none", "target_modules": self.targets, "inference_mode": True,
         }, indent=1, sort_keys=True) + "\n")
+
+
+def foreign(had: dict) -> list[str]:
+    """What an adapter's configuration says that is not done here (rsLoRA's scale, DoRA, biases, whole modules ...): whatever differs from
+    peft's defaults, so that a newer peft's inventions are refused, too."""
+    usual = LoraConfig().to_dict()
+    said = [f"{key} {value}" for key, value in had.items() if key not in READ | IDLE and value and value != usual.get(key)]
+    if str(way := had.get("init_lora_weights")).lower().startswith(FROM_BASE):
+        said.append(f"init_lora_weights {way}")
+    return said
+
+
+def refuse(said: list[str]) -> None:
+    if said:
+        what = f"an adapter with {', '.join(said)} is not trained here; merge it into its base (peft's merge_and_unload) and start from that"
+        raise Failure("invalid", f"base checkpoint {ADAPTER_CONFIG}", what)

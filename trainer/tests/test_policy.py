@@ -1,5 +1,6 @@
 """The policy: packed rows give what padded ones do, adapters, sharded files, and what is written is what was trained."""
 
+import json
 import tempfile
 import unittest
 from dataclasses import replace
@@ -235,6 +236,34 @@ class Policies(unittest.TestCase):
                 with self.assertRaises(Failure) as raised:
                     self.policy(settings, directory)
                 self.assertEqual(raised.exception.kind, kind, raised.exception)
+
+    def test_foreign_adapters(self):
+        """An adapter of a kind that is not trained here is refused; one that says peft's defaults is not."""
+        policy = self.policy(LORA)
+        self.train(policy)
+        directory = self.saved(policy, "adapted")
+        config = directory / "adapter_config.json"
+        ours = json.loads(config.read_text())
+        for said, words in (
+            ({"use_rslora": True}, "use_rslora True"),
+            ({"use_dora": True}, "use_dora True"),
+            ({"modules_to_save": ["lm_head"]}, "modules_to_save"),
+            ({"bias": "lora_only"}, "bias lora_only"),
+            ({"peft_type": "IA3"}, "peft_type IA3"),
+            ({"rank_pattern": {"q_proj": 8}}, "rank_pattern"),
+            ({"init_lora_weights": "pissa_niter_16"}, "init_lora_weights pissa_niter_16"),
+            ({"target_modules": ["q_proj"]}, "target_modules"),
+            ({"invented_later": 3}, "invented_later 3"),
+        ):
+            config.write_text(json.dumps(ours | said))
+            for rank in (LORA.lora_rank, None):
+                with self.subTest(words, rank=rank), self.assertRaisesRegex(Failure, f"an adapter with {words}.* is not trained here") as raised:
+                    self.policy(replace(LORA, lora_rank=rank), directory)
+                self.assertEqual(raised.exception.exit, 42)
+        usual = {"use_dora": False, "bias": "none", "rank_pattern": {}, "megatron_core": "megatron.core", "qalora_group_size": 16, "modules_to_save": None}
+        targets = [f"model.layers.0.{name}" for name in ours["target_modules"]]
+        config.write_text(json.dumps(ours | usual | {"target_modules": targets, "peft_version": "0.9", "init_lora_weights": "gaussian"}))
+        self.assertEqual(self.policy(LORA, directory).adapter.targets, ours["target_modules"])
 
     def test_moments_of_another_model(self):
         directory = model_files(self.tmp / "moments")
