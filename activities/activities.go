@@ -28,6 +28,8 @@ import (
 type Activities struct {
 	// OpenStore connects to a store by its URI, with this process's own credentials.
 	OpenStore func(ctx context.Context, uri string) (*store.Store, error)
+	// OpenBase connects to where a policy.base lies, of which it is only read. Nil: as OpenStore.
+	OpenBase func(ctx context.Context, uri string) (*store.Store, error)
 	// Threads bounds the embedded policy and trainer. Results do not depend on it.
 	Threads int
 	// Getenv finds API keys by the names that run.yaml gives. Nil: no key is set.

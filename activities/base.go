@@ -32,13 +32,17 @@ var modelFiles = []string{
 func (a *Activities) importBase(ctx context.Context, st *store.Store, from string) (r rl.UpdateResult, err error) {
 	r = rl.UpdateResult{Schema: rl.UpdateResultSchema, Formats: map[string]string{}, Metrics: map[string]float64{}}
 	dir := from
+	at := "policy.base " + from
 	if strings.HasPrefix(from, "s3://") {
-		if dir, err = a.fetchBase(ctx, from); err != nil {
+		dir, err = a.fetchBase(ctx, from)
+		if kind := rl.KindOf(err); kind == rl.NotFound || kind == rl.Corrupt { // which would be said of a checkpoint of the run
+			err = rl.Errorf(rl.Invalid, at, "%w", err)
+		}
+		if err != nil {
 			return r, err
 		}
 		defer os.RemoveAll(dir)
 	}
-	at := "policy.base " + from
 	names, err := baseFiles(dir)
 	if err != nil {
 		return r, rl.Errorf(rl.Invalid, at, "%w", err)
@@ -67,7 +71,11 @@ func CheckBase(dir string) error {
 
 // fetchBase copies what lies under an S3 address to a temporary directory.
 func (a *Activities) fetchBase(ctx context.Context, from string) (dir string, err error) {
-	source, err := a.store(ctx, from)
+	open := a.OpenBase
+	if open == nil {
+		open = a.OpenStore
+	}
+	source, err := open(ctx, from)
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +34,8 @@ var imported = []string{"chat_template.jinja", "config.json", "model-00001-of-00
 // A model in a directory and one in a bucket are the same update 0: all of the model's files and no others.
 func TestImportBase(t *testing.T) {
 	b, dir := open(t), modelDir(t)
-	bucket, err := b.OpenStore(t.Context(), "s3://models/tiny")
+	b.OpenBase = open(t).OpenStore // another server's
+	bucket, err := b.OpenBase(t.Context(), "s3://models/tiny")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +61,17 @@ func TestImportBase(t *testing.T) {
 		if !slices.Equal(names, imported) || r.Tokenizer != store.SHA256([]byte(`{"version":"1.0"}`)) {
 			t.Errorf("%s: %v, tokenizer %s", from, names, r.Tokenizer)
 		}
+	}
+}
+
+// A bucket or a file that is not there is no damage of the run's own, which it would go back for.
+func TestImportBaseThatIsNotThere(t *testing.T) {
+	b := open(t)
+	b.OpenBase = func(context.Context, string) (*store.Store, error) {
+		return nil, rl.Errorf(rl.NotFound, "store s3://models", "NoSuchBucket")
+	}
+	if _, err := b.importBase(t.Context(), b.store, "s3://models/tiny"); rl.KindOf(err) != rl.Invalid || !strings.Contains(err.Error(), "policy.base s3://models/tiny: store s3://models: NoSuchBucket") {
+		t.Error(err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -107,6 +108,20 @@ func (c *conn) Close() error {
 // OpenStore opens a store by the URI that a workflow names, with this connection's way to reach it.
 func (c *conn) OpenStore(ctx context.Context, uri string) (*store.Store, error) {
 	return store.Open(ctx, uri, c.options)
+}
+
+// OpenBase opens where a policy.base lies. The embedded store has one bucket: any other is outside, where the AWS environment says, as
+// it is without an embedded store.
+func (c *conn) OpenBase(ctx context.Context, uri string) (*store.Store, error) {
+	const own = "s3://" + dev.Bucket
+	if c.options.Endpoint == "" || uri == own || strings.HasPrefix(uri, own+"/") {
+		return c.OpenStore(ctx, uri)
+	}
+	s, err := store.Open(ctx, uri, store.Options{Log: c.options.Log})
+	if err != nil {
+		return nil, rl.Errorf(rl.KindOf(err), "policy.base "+uri, "the store is the embedded one, whose bucket is %s; this one is read as the AWS environment says: %w", dev.Bucket, err)
+	}
+	return s, nil
 }
 
 // storeURI is the store outside, "" for the embedded one.
