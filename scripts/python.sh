@@ -23,4 +23,8 @@ if [ ! -e "$env/complete" ]; then # an interrupted install is made again
   "$uv" pip install --quiet --python "$env/bin/python" --require-hashes -r .ci/requirements.txt
   touch "$env/complete"
 fi
+if [ ! -e "$env/compiled" ]; then # uv leaves that to the first import; under PYTHONDONTWRITEBYTECODE each start of PyTorch would do it anew
+  "$env/bin/python" -m compileall -q -j 0 "$env/lib" >/dev/null 2>&1 || true # files for other Pythons are among them
+  touch "$env/compiled"
+fi
 echo "$env"
