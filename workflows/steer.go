@@ -2,13 +2,10 @@ package workflows
 
 import (
 	"fmt"
-	"slices"
-	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/longhaul-rl/longhaul/activities"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -21,16 +18,6 @@ const (
 	Set    = "set"
 )
 
-// Setting is a change of the run's configuration that a person wants: what it becomes, which is recorded, and the plan that
-// follows from it.
-type Setting struct {
-	Command
-	Text   string `json:"text"` // "reward.max_usd: 20 -> 30"
-	Config rl.Ref `json:"config"`
-	From   rl.Ref `json:"from"` // the configuration that it changes
-	Plan   Plan   `json:"plan"`
-}
-
 // Command says who asks, and why.
 type Command struct {
 	By  string `json:"by"`
@@ -42,16 +29,6 @@ type Standing struct {
 	State RunState `json:"state"`
 	At    string   `json:"at"` // the safe point, in words
 }
-
-// WaitingFor is what a run waits for that will not come by itself. It is in the memo of the workflow, under WaitingMemo.
-type WaitingFor struct {
-	What  string    `json:"what"`
-	Since time.Time `json:"since"`
-	Why   string    `json:"why"`
-}
-
-// WaitingMemo is the key of WaitingFor in Train's memo.
-const WaitingMemo = "waiting_for"
 
 // byItself is who pauses a run that cannot go on well without a person.
 const byItself = "longhaul"
@@ -88,64 +65,6 @@ func (t *train) steered(ctx workflow.Context) error {
 	return t.settable(ctx)
 }
 
-// settable sets the handler of changes. A change takes effect at the next safe point: before the next update, or, where the run is
-// paused, at once.
-func (t *train) settable(ctx workflow.Context) error {
-	handle := func(ctx workflow.Context, s Setting) (Standing, error) {
-		if s.Config != t.newest() { // else it is the same command again, which joins the first
-			t.set = append(t.set, s)
-			t.tell(ctx, "set", fmt.Sprintf("%s by %s: %s", s.Text, s.By, s.Why))
-		}
-		err := workflow.Await(ctx, func() bool {
-			return !slices.ContainsFunc(t.set, func(o Setting) bool { return o.Config == s.Config }) || t.stands.Over()
-		})
-		return Standing{t.stands, t.point()}, err
-	}
-	check := func(s Setting) error {
-		if err := t.accepts(Set, s.Command); err != nil {
-			return err
-		}
-		newest := t.newest()
-		switch {
-		case s.Why == "":
-			return temporal.NewApplicationError("set: it does not say why", string(rl.Invalid))
-		case len(s.Text) > maxWords:
-			return temporal.NewApplicationError(fmt.Sprintf("set: the change is longer than %d bytes", maxWords), string(rl.Invalid))
-		case s.Config == newest: // the same command again
-			return nil
-		case s.From != newest:
-			return temporal.NewApplicationError("set: somebody else has changed the run meanwhile; look, and set again", string(rl.Conflict))
-		}
-		return nil
-	}
-	return workflow.SetUpdateHandlerWithOptions(ctx, Set, handle, workflow.UpdateHandlerOptions{Validator: check})
-}
-
-// newest is the configuration that the run has, or will have once all that was asked for is in effect.
-func (t *train) newest() rl.Ref {
-	if n := len(t.set); n > 0 {
-		return t.set[n-1].Config
-	}
-	return t.in.Config
-}
-
-// settle lets the changes that were asked for take effect, and records them.
-func (t *train) settle(ctx workflow.Context) error {
-	for len(t.set) > 0 {
-		s, first := t.set[0], t.Next
-		if t.Made { // but for its evaluation
-			first++
-		}
-		change := rl.Change{Schema: rl.ChangeSchema, Time: workflow.Now(ctx).UTC(), Update: first, By: s.By, Why: s.Why, Text: s.Text, Config: s.Config}
-		if err := workflow.ExecuteActivity(noBeat(ctx), stages.Change, activities.ChangeIn{Stage: t.at(t.Next), Change: change}).Get(ctx, nil); err != nil {
-			return err
-		}
-		t.in.Config, t.in.Plan = s.Config, s.Plan
-		t.set = t.set[1:]
-	}
-	return nil
-}
-
 // maxWords bounds what a command says, in bytes: it is part of history.
 const maxWords = 1000
 
@@ -180,81 +99,6 @@ func (t *train) want(ctx workflow.Context, state RunState, c Command) {
 		t.ended = true
 		t.stop()
 	}
-}
-
-// hold waits while the run is paused. over is true when it is cancelled.
-func (t *train) hold(ctx workflow.Context) (over bool, err error) {
-	if t.wanted == Running {
-		return false, nil
-	}
-	if t.wanted == Paused {
-		t.mark(ctx, Paused)
-		waits := WaitingFor{What: "resume", Since: workflow.Now(ctx).UTC().Truncate(time.Second), Why: "paused by " + t.by.By}
-		if t.by.Why != "" {
-			waits.Why += " (" + t.by.Why + ")"
-		}
-		waits.Why += " " + t.point()
-		if err := workflow.UpsertMemo(ctx, map[string]any{WaitingMemo: waits}); err != nil {
-			return false, err
-		}
-		t.stands = Paused
-		for t.wanted == Paused {
-			if err := workflow.Await(ctx, func() bool { return t.wanted != Paused || len(t.set) > 0 }); err != nil {
-				return false, err
-			}
-			if err := t.settle(ctx); err != nil {
-				return false, err
-			}
-		}
-		if err := workflow.UpsertMemo(ctx, map[string]any{WaitingMemo: WaitingFor{}}); err != nil {
-			return false, err
-		}
-	}
-	if t.wanted == Cancelled {
-		if err := t.withdraw(ctx); err != nil {
-			return false, err
-		}
-	}
-	t.stands = t.wanted
-	return t.wanted == Cancelled, nil
-}
-
-// point is the safe point at which the run stands, or to which it is on its way.
-func (t *train) point() string {
-	switch n := t.Next; {
-	case t.stands == Done:
-		return "at the end"
-	case t.Made:
-		return fmt.Sprintf("after update %d, in its evaluation, between turns", n)
-	case t.doing == playing:
-		return fmt.Sprintf("in the rollouts of update %d, between turns", n)
-	case t.doing != "":
-		return fmt.Sprintf("in update %d, before %s", n, t.doing)
-	default:
-		return fmt.Sprintf("before update %d", n)
-	}
-}
-
-// What a run does whose episodes are under way, and one whose update job is.
-const (
-	playing  = "its rollouts"
-	training = "its update job"
-)
-
-// withdraw cancels the update job under way of a run that is cancelled: paused, it would have gone on by itself.
-func (t *train) withdraw(ctx workflow.Context) error {
-	if !t.begun {
-		return nil
-	}
-	switch workflow.GetVersion(ctx, "withdraw", workflow.DefaultVersion, 2) {
-	case workflow.DefaultVersion:
-		return nil
-	case 1:
-		if t.doing != training {
-			return nil
-		}
-	}
-	return workflow.ExecuteActivity(updating(ctx), stages.CancelJob, t.at(t.Next)).Get(ctx, nil)
 }
 
 // halted says that work ended after it was stopped: all that it did is recorded, and it is walked again, whatever is

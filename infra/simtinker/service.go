@@ -3,7 +3,7 @@
 // until a step, and outlive the model of their slot. Its engine can be killed, and comes back with what the database and the
 // disk had.
 //
-// service.go is the API, engine.go what it works on.
+// service.go answers requests, take.go is what the API makes of a call, engine.go what it works on, and fate.go what tests do to it.
 package simtinker
 
 import (
@@ -47,58 +47,6 @@ func New() *Service {
 	s := &Service{sessions: map[string]time.Time{}, known: map[string]string{}, futures: map[string]*future{}, saves: map[string]*State{}}
 	s.models = map[string]*loaded{}
 	return s
-}
-
-// Stop makes the engine do nothing: calls that are accepted stay pending.
-func (s *Service) Stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.down = true
-}
-
-// Kill ends the engine with what it had in memory, and starts another. Calls that it had not done are never done.
-func (s *Service) Kill() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.engine, s.down = engine{models: map[string]*loaded{}}, false
-	for _, f := range s.futures {
-		if f.status == 0 {
-			f.status, f.body = 400, detail("Model m not loaded (likely stale request from previous server)")
-		}
-	}
-}
-
-// Saved is what was saved under a path tinker://MODEL/weights/NAME.
-func (s *Service) Saved(path string) State {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k := s.saves[strings.TrimPrefix(path, "tinker://")]; k != nil {
-		return *k
-	}
-	return State{}
-}
-
-// Poison takes a name without saving under it, as a save does that a killed engine had not ended.
-func (s *Service) Poison(model, name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.saves[model+"/weights/"+name] = nil
-}
-
-// Loaded counts the models in memory.
-func (s *Service) Loaded() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.models)
-}
-
-// Leave puts gradients into all slots, as of models that were unloaded.
-func (s *Service) Leave(gradient float64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.slots {
-		s.slots[i] = gradient
-	}
 }
 
 func detail(words string) map[string]any { return map[string]any{"detail": words} }
@@ -201,91 +149,3 @@ func (s *Service) future(id string) (f future, known bool) {
 }
 
 func (s *Service) id(of string) string { s.last++; return fmt.Sprint(of, s.last) }
-
-// take is the API's part of a call: what it checks at once, and a future for the engine.
-func (s *Service) take(what string, c call) (int, any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cleanUp()
-	_, alive := s.sessions[c.Session]
-	switch what {
-	case "create_session":
-		id := s.id("session")
-		s.sessions[id] = time.Now()
-		return 200, map[string]string{"session_id": id}
-	case "session_heartbeat":
-		if alive {
-			s.sessions[c.Session] = time.Now()
-		}
-		return 200, struct{}{}
-	case "create_model":
-		if !alive {
-			return 404, detail("Session not found")
-		}
-		c.Model = s.id("model")
-		s.known[c.Model] = c.Session
-	case "asample":
-		c.Path = sampler(c.From)
-		c.Model, _, _ = strings.Cut(c.Path, "/")
-	}
-	if _, ok := s.known[c.Model]; !ok {
-		return 404, detail("Model not found")
-	}
-	if status, words := s.name(what, &c); status != 200 {
-		return status, detail(words)
-	}
-	f, id := &future{}, s.id("")
-	s.futures[id] = f
-	if !s.down {
-		f.status, f.body = s.work(what, c, s.saves)
-	}
-	return 200, map[string]string{"request_id": id, "model_id": c.Model}
-}
-
-// name makes the key of a save out of a call's path, and checks it.
-func (s *Service) name(what string, c *call) (status int, words string) {
-	switch what {
-	case "save_weights":
-		c.Path = c.Model + "/weights/" + c.Path
-	case "save_weights_for_sampler":
-		c.Path = c.Model + "/sampler/" + c.Path
-	case "load_weights":
-		c.Path = strings.TrimPrefix(c.Path, "tinker://")
-	case "asample":
-	default:
-		return 200, ""
-	}
-	found, taken := s.saves[c.Path]
-	switch saves := strings.HasPrefix(what, "save"); {
-	case saves && taken:
-		return 409, "Checkpoint already exists for model"
-	case saves:
-		s.saves[c.Path] = nil
-	case !taken:
-		return 404, "Checkpoint not found"
-	case found == nil:
-		return 425, "Checkpoint is still being created"
-	}
-	return 200, ""
-}
-
-// sampler is the key of tinker://MODEL/NAME or tinker://MODEL/sampler_weights/NAME.
-func sampler(path string) string {
-	model, name, _ := strings.Cut(strings.TrimPrefix(path, "tinker://"), "/")
-	return model + "/sampler/" + strings.TrimPrefix(name, "sampler_weights/")
-}
-
-// cleanUp unloads the models of sessions that do not beat.
-func (s *Service) cleanUp() {
-	for id, heard := range s.sessions {
-		if time.Since(heard) <= silence {
-			continue
-		}
-		delete(s.sessions, id)
-		for m, session := range s.known {
-			if session == id {
-				delete(s.models, m)
-			}
-		}
-	}
-}
