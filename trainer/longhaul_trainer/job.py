@@ -1,25 +1,22 @@
 """One update as a job of its own: docs/decisions/jobs.md. This process speaks with the store; another one trains."""
 
 import contextlib
-import fcntl
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from . import files
 from .claim import Claim
 from .failure import Failure
-from .progress import Progress
+from .progress import Counted, Progress
 from .spec import RESULT, check_files, document, named, read_manifest, read_spec, reference_key
 from .store import Store
+from .workdir import directory
 
 USED = re.compile(r"config\.json|(model|adapter|optimizer).*\.(safetensors|json)")  # of a checkpoint's files
 
@@ -200,36 +197,3 @@ def told(line: str) -> dict | None:
     except ValueError:
         return None
     return out if isinstance(out, dict) else None
-
-
-class Counted:
-    """Adds up what several threads have done."""
-
-    def __init__(self, tell):
-        self.done, self.tell, self.lock = 0, tell, threading.Lock()
-
-    def __call__(self, n: int) -> None:
-        with self.lock:
-            self.done += n
-            self.tell(self.done)
-
-
-@contextlib.contextmanager
-def directory(kept: str | None) -> Iterator[Path]:
-    """Where a job works: the directory that is kept, unless another job is at work there, or a temporary one."""
-    with contextlib.ExitStack() as stack:
-        if not kept or not locked(Path(kept), stack):
-            kept = stack.enter_context(tempfile.TemporaryDirectory(prefix="longhaul-"))
-        for left in Path(kept).glob("out-*"):
-            shutil.rmtree(left)
-        yield Path(kept)
-
-
-def locked(kept: Path, stack: contextlib.ExitStack) -> bool:
-    kept.mkdir(parents=True, exist_ok=True)
-    lock = stack.enter_context(open(kept / "lock", "w"))
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

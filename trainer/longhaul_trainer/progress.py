@@ -52,3 +52,15 @@ class Progress:
             self.written = body
         except Failure as failure:
             print(f"progress: {failure}", file=sys.stderr)
+
+
+class Counted:
+    """Adds up what several threads have done."""
+
+    def __init__(self, tell):
+        self.done, self.tell, self.lock = 0, tell, threading.Lock()
+
+    def __call__(self, n: int) -> None:
+        with self.lock:
+            self.done += n
+            self.tell(self.done)

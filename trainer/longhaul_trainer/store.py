@@ -4,22 +4,18 @@ Files go to and from the disk a piece at a time: what is in memory does not grow
 """
 
 import base64
-import email.utils
 import hashlib
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import (
-    BotoCoreError, ClientError, IncompleteReadError, NoCredentialsError, NoRegionError, PartialCredentialsError, ReadTimeoutError,
-    ResponseStreamingError,
-)
+from botocore.exceptions import BotoCoreError, ClientError, IncompleteReadError, ReadTimeoutError, ResponseStreamingError
 from urllib3.exceptions import HTTPError
 
+from .answers import clock, kind_of, status
 from .disk import PARALLEL, PIECE, Slice, digest, parallel, write
 from .failure import Failure
 
@@ -197,32 +193,3 @@ class Store:
             except (BotoCoreError, ClientError, HTTPError, OSError) as e:
                 if not left or not isinstance(e, (ReadTimeoutError, ResponseStreamingError, IncompleteReadError, HTTPError)):
                     raise Failure(kind_of(e), self.at(key), f"it cannot be {done}: {e}") from e
-
-
-def status(e: Exception | None) -> int:
-    return e.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) if isinstance(e, ClientError) else 0
-
-
-def kind_of(e: Exception) -> str:
-    """What may be done about an error of the SDK."""
-    if isinstance(e, (NoCredentialsError, PartialCredentialsError, NoRegionError)):
-        return "refused"
-    if not isinstance(e, ClientError):
-        return "unavailable"
-    code = e.response.get("Error", {}).get("Code", "")
-    if code in ("ExpiredToken", "RequestTimeout", "BadDigest", "XAmzContentChecksumMismatch"):
-        return "unavailable"
-    match status(e):
-        case 404:
-            return "not_found"
-        case 412:
-            return "conflict"
-        case 400 | 401 | 403 | 405 | 501:
-            return "refused"
-    return "unavailable"
-
-
-def clock(answer: dict) -> float:
-    """When the store answered, by its own clock."""
-    date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
-    return email.utils.parsedate_to_datetime(date).timestamp() if date else time.time()
