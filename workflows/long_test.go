@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/mock"
 	"go.temporal.io/sdk/converter"
@@ -36,8 +35,7 @@ func TestTenThousandUpdates(t *testing.T) {
 	for made := 0; made <= updates; {
 		var s testsuite.WorkflowTestSuite
 		s.SetLogger(quiet{})
-		env := s.NewTestWorkflowEnvironment()
-		env.SetTestTimeout(10 * time.Second)
+		env := environment(&s)
 		env.RegisterWorkflow(Collect)
 		env.OnActivity(stages.Restore, mock.Anything, mock.Anything).Return(activities.RestoreOut{Guard: rl.Guard{Scale: 1}}, nil)
 		env.OnActivity(stages.SampleGroup, mock.Anything, mock.Anything).Return(activities.SampleGroupOut{Groups: 1}, nil)

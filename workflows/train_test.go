@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/mock"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"github.com/longhaul-rl/longhaul/activities"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -36,11 +37,18 @@ type world struct {
 
 func manifest(n rl.UpdateNumber) rl.Ref { return rl.Ref{Key: fmt.Sprintf("ckpt/%d", n), SHA256: "x"} }
 
+// environment is a test environment for a machine that is busy with other things.
+func environment(s *testsuite.WorkflowTestSuite) *testsuite.TestWorkflowEnvironment {
+	env := s.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(5 * time.Minute)
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
+	return env
+}
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	var s testsuite.WorkflowTestSuite
-	w := &world{env: s.NewTestWorkflowEnvironment(), success: map[rl.UpdateNumber]float64{}, corrupt: map[rl.UpdateNumber]bool{}, trained: 1}
-	w.env.SetTestTimeout(time.Minute)
+	w := &world{env: environment(&s), success: map[rl.UpdateNumber]float64{}, corrupt: map[rl.UpdateNumber]bool{}, trained: 1}
 	w.env.RegisterWorkflow(Collect)
 	w.env.RegisterWorkflow(Evaluate)
 	restored := 0
