@@ -30,6 +30,7 @@ var rooms = []struct {
 	{"advantage", []string{"rl"}, "estimators are pure functions of scores"},
 	{"config", []string{"rl"}, "run.yaml is read before anything it names is built"},
 	{"envs", []string{"rl"}, "an environment knows tasks and tools; who plays it and what is learnt from it is not its business"},
+	{"envs/sqlite", []string{"envs", "rl"}, "a kind of environment is reached by its name in run.yaml, and knows no other kind"},
 	{"policy", []string{"endpoint", "jsonscan", "rl"}, "a policy server is any server that speaks the protocol: the embedded one is not special"},
 	{"reward", []string{"endpoint", "rl"}, "a reward sees what is recorded, so that it can be computed again later"},
 	{"store", []string{"config", "rl", "safetensors"}, "the store keeps bytes under keys, and reads what it kept: a configuration of an older version with today's defaults"},
@@ -50,9 +51,10 @@ var rooms = []struct {
 	{"workflows", []string{"activities", "rl"}, "a workflow decides by references and counters alone: whatever it imports, it may not call, since replay must repeat it"},
 	{"workers", []string{"activities", "config", "rl", "store", "workflows"}, "a worker registers what is below; it takes its servers as addresses, embedded or not"},
 	{"scripts/tinker", []string{"adapter", "safetensors", "tinker"}, "it drives a real service, and the binary from outside"},
+	{"scripts/shop", nil, "it writes the shop's tasks as anybody could"},
 	{"scripts/curves", nil, "it measures the binary from outside, as anybody could"},
 	{"cmd/longhaul/render", []string{"rl"}, "text is made of recorded values, so that it can be tested on canned ones"},
-	{"cmd/longhaul", []string{"activities", "adapter", "advantage", "cmd/longhaul/render", "config", "endpoint", "envs", "infra/dev", "infra/dev/s3", "infra/launch", "infra/simjudge", "inprocess", "policy", "reward", "rl", "rollout",
+	{"cmd/longhaul", []string{"activities", "adapter", "advantage", "cmd/longhaul/render", "config", "endpoint", "envs", "envs/sqlite", "infra/dev", "infra/dev/s3", "infra/launch", "infra/simjudge", "inprocess", "policy", "reward", "rl", "rollout",
 		"safetensors", "store", "tinker", "tiny", "tiny/kern", "tiny/nn", "workers", "workflows"}, "the command is at the top: nobody imports it"},
 }
 
@@ -69,6 +71,7 @@ var bans = []struct {
 	{"github.com/aws/", []string{"store", "infra/launch"}, "conditional writes, checksums and retries are settled in one place"},
 	{"k8s.io/", []string{"infra/launch"}, "a cluster is one of the places where jobs run; nobody else knows which"},
 	{"github.com/rclone/gofakes3", []string{"infra/dev/s3"}, "the embedded S3 server is met by its protocol"},
+	{"modernc.org/sqlite", []string{"envs/sqlite"}, "as bbolt: SQLite is a kind of world here, no place to keep state"},
 	{"go.etcd.io/bbolt", []string{"infra/dev/s3"}, "state has two homes, the store and Temporal; a third would need its own recovery"},
 	{"github.com/sashabaranov/go-openai", []string{"policy", "reward", "gateway", "cmd/longhaul"}, "one place speaks to model servers (the benchmark holds a bare loop against it)"},
 	{"github.com/goccy/go-yaml", []string{"config"}, "run.yaml is read in one way, strictly"},

@@ -12,6 +12,7 @@ import (
 var agreements = []func(rl.Config) (w wrong, ok bool){
 	membersAnActivity, groupsAnUpdate, minibatches, evaluationTasks, timeouts, nothingToLearn, tinyContext, tinyWidth, tinyWeights,
 	policyServer, tinyAlone, openaiAlone, published, warmUp, trainable, startingPoint, promoteFloor,
+	sqliteAlone,
 	torchAlone, adapterServed, adapterScale, adapterPublished,
 	judgeServer, judgeSettings, judgeDefaults, judgeBands, judgeRoom, judgePrices, gateAlone, gateRange, gateOpens, addedTwice, overlong, contributions, rewardsOnce,
 	jobAlone, jobTimeout, localAlone, localPython, kubernetesAlone, kubernetesImage, kubernetesGPUs, sagemakerAlone, sagemakerNeeds, sagemakerVPC,

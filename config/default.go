@@ -17,7 +17,7 @@ func Default(env string) (rl.Config, error) {
 
 // recipe is the config of a run in an environment: the recipe of the demo, on which the
 // embedded policy learns `orders` reliably (docs/algorithms.md says what was tried). For another environment it is a
-// start to work from; nothing is shown to the policy there, since only `orders` has demonstrations.
+// start to work from; nothing is shown to the policy there, unless suits says so.
 func recipe(env string) rl.Config {
 	c := rl.Config{
 		Name: "run-1",
@@ -50,6 +50,9 @@ func recipe(env string) rl.Config {
 	}
 	if env != "orders" {
 		c.WarmUp.Max = 0
+	}
+	if suit := suits[env]; suit != nil {
+		suit(&c)
 	}
 	return c
 }

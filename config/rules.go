@@ -30,6 +30,7 @@ var rules = map[string]rule{
 	"env.max_turns":            {min: 1, max: 10_000},
 	"env.episode_timeout":      {min: 1, max: 30 * 24 * 3600},
 	"env.turn_timeout":         {min: 0.1, max: 24 * 3600},
+	"env.sqlite.dir":           {form: &oneLine},
 	"policy.use":               {names: func(n Names) []string { return n.Policies }},
 	"policy.url":               {form: &serverURLs},
 	"policy.model":             {form: &oneLine},

@@ -1,4 +1,4 @@
-package envs
+package envs_test
 
 import (
 	"encoding/json"
@@ -6,9 +6,11 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -17,44 +19,43 @@ const (
 	conformanceTurns = 24  // actions an episode may take here
 )
 
-// everyWorld runs a check for each registered world.
-func everyWorld(t *testing.T, check func(t *testing.T, w World)) {
-	for _, name := range Worlds() {
-		w, err := Get(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Run(name, func(t *testing.T) { check(t, w) })
-	}
-}
-
 // episode plays an Env as the rollout loop does, only simpler.
 type episode struct {
 	t        testing.TB
-	env      Env
+	env      envs.Env
 	messages []rl.Message
 	done     bool
 }
 
-func begin(t testing.TB, w World, task rl.Task) *episode {
+func begin(t testing.TB, w tried, task rl.Task) *episode {
 	t.Helper()
 	e := &episode{t: t, env: w.New()}
-	o, err := e.env.Reset(t.Context(), task)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.messages = o.Messages
+	t.Cleanup(func() { e.env.Close() })
+	e.reset(task)
 	return e
+}
+
+func (e *episode) reset(task rl.Task) {
+	e.t.Helper()
+	o, err := e.env.Reset(e.t.Context(), task)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.messages, e.done = o.Messages, false
 }
 
 func (e *episode) act(action rl.Message) {
 	e.t.Helper()
 	e.messages = append(e.messages, action)
-	for _, call := range action.ToolCalls {
+	calls := action.ToolCalls
+	if len(calls) == 0 && e.env.Spec().TextEnds {
+		calls = []rl.ToolCall{{Name: envs.FinalText, Arguments: rl.CanonicalJSON(action.Content)}}
+	}
+	for _, call := range calls {
 		if e.done {
 			return
 		}
-		r, err := e.env.Step(e.t.Context(), Call{ToolCall: call})
+		r, err := e.env.Step(e.t.Context(), envs.Call{ToolCall: call})
 		if err != nil {
 			e.t.Fatal(err)
 		}
@@ -63,84 +64,77 @@ func (e *episode) act(action rl.Message) {
 	}
 }
 
+// play lets a player act until the episode is over.
+func (e *episode) play(next func([]rl.Message) rl.Message) {
+	e.t.Helper()
+	for turn := 0; !e.done && turn < conformanceTurns; turn++ {
+		e.act(next(e.messages))
+	}
+}
+
+// score is the same however often it is asked for.
 func (e *episode) score() float64 {
 	e.t.Helper()
 	s, err := e.env.Score(e.t.Context())
-	if err != nil || !s.Scored() {
-		e.t.Fatalf("%+v, %v", s, err)
+	again, err2 := e.env.Score(e.t.Context())
+	if err != nil || err2 != nil || !s.Scored() || !rl.Countable(s.Value) || string(rl.CanonicalJSON(s)) != string(rl.CanonicalJSON(again)) {
+		e.t.Fatalf("%+v, %v, then %+v, %v", s, err, again, err2)
 	}
 	return s.Value
 }
 
 func TestReferenceEarnsFullReward(t *testing.T) {
-	everyWorld(t, func(t *testing.T, w World) {
+	everyWorld(t, func(t *testing.T, w tried) {
+		if (w.Reference == nil) != (w.unproven != "") {
+			t.Fatalf("its reference is nil: %v, and its sample says %q", w.Reference == nil, w.unproven)
+		}
+		if w.Reference == nil {
+			return
+		}
 		for _, split := range w.Splits() {
-			for i := range conformanceTasks {
-				task := w.Task(split, i)
-				e, play := begin(t, w, task), w.Reference(task)
-				for turn := 0; !e.done && turn < conformanceTurns; turn++ {
-					e.act(play(e.messages))
-				}
+			for _, task := range w.some(split, conformanceTasks) {
+				e := begin(t, w, task)
+				e.play(w.Reference(task))
 				if got := e.score(); got != 1 {
 					t.Fatalf("%s earns %g: %+v", task.ID, got, e.messages)
 				}
+				e.env.Close()
 			}
 		}
 	})
 }
 
-// randomAction calls some tool with words that were in the conversation, which is kinder than noise.
-func randomAction(rng *rand.Rand, spec Spec, messages []rl.Message) rl.Message {
-	var words []string
-	for _, m := range messages {
-		words = append(words, strings.FieldsFunc(m.Content, func(r rune) bool { return strings.ContainsRune(" ,?", r) })...)
-	}
-	tool := spec.Tools[rng.IntN(len(spec.Tools))]
-	var s schema
-	json.Unmarshal(tool.Parameters, &s)
-	arguments := map[string]string{}
-	for name := range s.Properties {
-		from := rng.IntN(len(words))
-		arguments[name] = strings.Join(words[from:min(len(words), from+1+rng.IntN(2))], " ")
-	}
-	return rl.Message{Role: rl.Assistant, ToolCalls: []rl.ToolCall{{Name: tool.Name, Arguments: rl.CanonicalJSON(arguments)}}}
-}
-
 func TestRandomAgentEarnsNearlyNothing(t *testing.T) {
-	everyWorld(t, func(t *testing.T, w World) {
+	everyWorld(t, func(t *testing.T, w tried) {
 		rng, earned := rand.New(rand.NewPCG(1, 2)), 0.0
-		for i := range conformanceTasks {
-			e := begin(t, w, w.Task(rl.Train, i))
-			for turn := 0; !e.done && turn < conformanceTurns; turn++ {
-				e.act(randomAction(rng, e.env.Spec(), e.messages))
-			}
+		tasks := w.some(rl.Train, conformanceTasks)
+		for _, task := range tasks {
+			e := begin(t, w, task)
+			e.play(func(m []rl.Message) rl.Message { return randomAction(rng, e.env.Spec(), m) })
 			earned += e.score()
+			e.env.Close()
 		}
-		if share := earned / conformanceTasks; share > .05 {
+		if share := earned / float64(len(tasks)); share > .05 {
 			t.Errorf("a random agent earns %.3f", share)
 		}
 	})
 }
 
 func TestResetBeginsTheSameEpisode(t *testing.T) {
-	everyWorld(t, func(t *testing.T, w World) {
-		rng, used := rand.New(rand.NewPCG(3, 4)), w.New()
-		for i := range 50 {
-			first := begin(t, w, w.Task(rl.Train, i))
-			for turn := 0; !first.done && turn < conformanceTurns; turn++ {
-				first.act(randomAction(rng, first.env.Spec(), first.messages))
-			}
-			o, err := used.Reset(t.Context(), w.Task(rl.Train, i)) // after the episodes before
-			if err != nil {
-				t.Fatal(err)
-			}
-			second := &episode{t: t, env: used, messages: o.Messages}
+	everyWorld(t, func(t *testing.T, w tried) {
+		rng, second := rand.New(rand.NewPCG(3, 4)), &episode{t: t, env: w.New()}
+		defer second.env.Close()
+		for _, task := range w.some(rl.Train, 50) {
+			first := begin(t, w, task)
+			first.play(func(m []rl.Message) rl.Message { return randomAction(rng, first.env.Spec(), m) })
+			second.reset(task) // after the episodes before
 			for _, m := range first.messages {
 				if m.Role == rl.Assistant {
 					second.act(m)
 				}
 			}
 			same(t, first, second)
+			first.env.Close()
 		}
 	})
 }
@@ -155,76 +149,72 @@ func same(t *testing.T, a, b *episode) {
 	}
 }
 
+// A world has snapshots, or says for both that it has none.
 func TestSnapshotGoesOnIdentically(t *testing.T) {
-	everyWorld(t, func(t *testing.T, w World) {
-		if _, err := begin(t, w, w.Task(rl.Train, 0)).env.Snapshot(t.Context()); errors.Is(err, ErrNoSnapshot) {
+	everyWorld(t, func(t *testing.T, w tried) {
+		e := begin(t, w, w.Task(rl.Train, 0))
+		if _, err := e.env.Snapshot(t.Context()); errors.Is(err, envs.ErrNoSnapshot) {
+			if err := e.env.Restore(t.Context(), []byte("{}")); !errors.Is(err, envs.ErrNoSnapshot) {
+				t.Errorf("there are no snapshots, and Restore says %v", err)
+			}
 			return
 		}
 		rng := rand.New(rand.NewPCG(5, 6))
-		for i := range 50 {
-			task := w.Task(rl.Train, i)
-			e, play := begin(t, w, task), w.Reference(task)
+		for _, task := range w.some(rl.Train, 50) {
+			e, next := begin(t, w, task), w.Reference(task)
 			for range rng.IntN(6) {
 				if !e.done {
-					e.act(play(e.messages))
+					e.act(next(e.messages))
 				}
 			}
-			b, err := e.env.Snapshot(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := snapshot(t, e.env)
 			restored := &episode{t: t, env: w.New(), messages: slices.Clone(e.messages), done: e.done}
 			if err := restored.env.Restore(t.Context(), b); err != nil {
 				t.Fatal(err)
 			}
-			for turn := 0; turn < conformanceTurns; turn++ {
-				for _, x := range []*episode{e, restored} {
-					if !x.done {
-						x.act(play(x.messages))
-					}
-				}
-			}
+			e.play(next)
+			restored.play(next)
 			same(t, e, restored)
+			if x, y := snapshot(t, e.env), snapshot(t, restored.env); string(x) != string(y) {
+				t.Fatalf("%s: the restored episode ends in another state", task.ID)
+			}
+			e.env.Close()
+			restored.env.Close()
 		}
-		for _, b := range []string{"", "null garbage", "[]", `{"split":"exam"}`, `{"index":-1}`} {
-			if err := w.New().Restore(t.Context(), []byte(b)); rl.KindOf(err) != rl.Corrupt {
+		whole := snapshot(t, e.env)
+		for _, b := range []string{"", "null garbage", "[]", `{"split":"exam"}`, `{"index":-1}`, string(whole[:len(whole)-1])} {
+			if err := e.env.Restore(t.Context(), []byte(b)); rl.KindOf(err) != rl.Corrupt {
 				t.Errorf("restoring %q: %v", b, err)
 			}
 		}
 	})
 }
 
-// What a model does wrong is an observation.
-func TestBadCallsAreObservations(t *testing.T) {
-	everyWorld(t, func(t *testing.T, w World) {
-		e := begin(t, w, w.Task(rl.Train, 0))
-		names := []string{"", "no_such_tool", FinalText}
-		for _, tool := range e.env.Spec().Tools {
-			names = append(names, tool.Name)
-		}
-		for _, name := range names {
-			for _, arguments := range []string{"", "{", "null", "7", `"text"`, "[]", "{}", `{"no":"such"}`, `{"order":48}`, `{"box":["C7"]}`, `{"place":null}`} {
-				r, err := e.env.Step(t.Context(), Call{ToolCall: rl.ToolCall{Name: name, Arguments: json.RawMessage(arguments)}})
-				if err != nil {
-					t.Fatalf("%s(%s): %v", name, arguments, err)
-				}
-				if r.Content == "" && !r.Done {
-					t.Errorf("%s(%s) says nothing", name, arguments)
-				}
-			}
-		}
-	})
+func snapshot(t *testing.T, env envs.Env) []byte {
+	t.Helper()
+	b, err := env.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 func TestMisuseIsAnError(t *testing.T) {
-	everyWorld(t, func(t *testing.T, w World) {
+	everyWorld(t, func(t *testing.T, w tried) {
 		env := w.New()
-		if _, err := env.Step(t.Context(), Call{ToolCall: rl.ToolCall{}}); rl.KindOf(err) != rl.Invalid {
+		if _, err := env.Step(t.Context(), envs.Call{ToolCall: rl.ToolCall{}}); rl.KindOf(err) != rl.Invalid {
 			t.Errorf("Step before Reset: %v", err)
+		}
+		if _, err := env.Score(t.Context()); rl.KindOf(err) != rl.Invalid {
+			t.Errorf("Score before Reset: %v", err)
 		}
 		foreign := w.Task(rl.Train, 0)
 		foreign.Env = "another world"
-		for _, task := range []rl.Task{{}, foreign, {Env: w.Name, Split: "exam", ID: "exam-0"}, {Env: w.Name, Split: rl.Train, Index: -1, ID: "train--1"}} {
+		wrong := []rl.Task{{}, foreign, {Env: w.Name, Split: "exam", ID: "exam-0"}, {Env: w.Name, Split: rl.Train, Index: -1, ID: "train--1"}}
+		if w.Count != nil {
+			wrong = append(wrong, w.Task(rl.Eval, w.Count(rl.Eval)))
+		}
+		for _, task := range wrong {
 			if _, err := env.Reset(t.Context(), task); rl.KindOf(err) != rl.Invalid {
 				t.Errorf("Reset of %+v: %v", task, err)
 			}
@@ -238,11 +228,18 @@ func TestMisuseIsAnError(t *testing.T) {
 }
 
 func TestSpecIsComplete(t *testing.T) {
-	everyWorld(t, func(t *testing.T, w World) {
+	everyWorld(t, func(t *testing.T, w tried) {
 		seen := map[string]bool{}
 		for _, tool := range w.New().Spec().Tools {
-			if !json.Valid(tool.Parameters) || tool.Description == "" || seen[tool.Name] || tool.Effect == "" || tool.Name == FinalText {
-				t.Errorf("%+v", tool)
+			var schema jsonschema.Schema
+			err := json.Unmarshal(tool.Parameters, &schema)
+			if err == nil {
+				_, err = schema.Resolve(nil)
+			}
+			effects := []envs.Effect{envs.Pure, envs.EpisodeLocal, envs.ExternalIdempotent, envs.ExternalOnce}
+			if err != nil || schema.Type != "object" || tool.Description == "" || seen[tool.Name] || !slices.Contains(effects, tool.Effect) ||
+				tool.Name == envs.FinalText || tool.Timeout < 0 || tool.OutputCap < 0 {
+				t.Errorf("%+v: %v", tool, err)
 			}
 			seen[tool.Name] = true
 		}
@@ -252,11 +249,10 @@ func TestSpecIsComplete(t *testing.T) {
 var pathSafe = regexp.MustCompile(`^[a-z][a-z_]*-[0-9]+$`)
 
 func TestTasksAreNamedApart(t *testing.T) {
-	everyWorld(t, func(t *testing.T, w World) {
+	everyWorld(t, func(t *testing.T, w tried) {
 		seen := map[rl.TaskID]bool{}
 		for _, split := range w.Splits() {
-			for i := range conformanceTasks {
-				task := w.Task(split, i)
+			for i, task := range w.some(split, conformanceTasks) {
 				if seen[task.ID] || !pathSafe.MatchString(string(task.ID)) || task.Env != w.Name || task.Split != split || task.Index != i {
 					t.Fatalf("%+v", task)
 				}
@@ -268,19 +264,24 @@ func TestTasksAreNamedApart(t *testing.T) {
 
 // No fact of an evaluation task can have been met in training.
 func TestSplitsShareNoFacts(t *testing.T) {
-	everyWorld(t, func(t *testing.T, w World) {
+	everyWorld(t, func(t *testing.T, w tried) {
 		met := map[string]rl.TaskID{}
 		for _, split := range w.Splits() {
-			for i := range 10 * conformanceTasks {
-				if task := w.Task(split, i); split != rl.Eval {
-					for _, fact := range w.Facts(task) {
+			for _, task := range w.some(split, 10*conformanceTasks) {
+				for _, fact := range w.Facts(task) {
+					if split != rl.Eval {
 						met[fact] = task.ID
 					}
 				}
 			}
 		}
-		for i := range 10 * conformanceTasks {
-			task := w.Task(rl.Eval, 100000+i)
+		held := w.some(rl.Eval, 10*conformanceTasks)
+		if w.Count == nil { // where evaluations take theirs from
+			for i := range held {
+				held[i] = w.Task(rl.Eval, 100_000+i)
+			}
+		}
+		for _, task := range held {
 			for _, fact := range w.Facts(task) {
 				if other, ok := met[fact]; ok {
 					t.Fatalf("%s and %s share %q", task.ID, other, fact)
@@ -291,7 +292,7 @@ func TestSplitsShareNoFacts(t *testing.T) {
 }
 
 func TestDemonstrationsAreWellFormed(t *testing.T) {
-	everyWorld(t, func(t *testing.T, w World) {
+	everyWorld(t, func(t *testing.T, w tried) {
 		if w.Demonstrate == nil {
 			return
 		}
@@ -310,10 +311,4 @@ func TestDemonstrationsAreWellFormed(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestGetListsTheNames(t *testing.T) {
-	if _, err := Get("order"); rl.KindOf(err) != rl.Invalid || !strings.Contains(err.Error(), `"order" is not one of orders`) {
-		t.Error(err)
-	}
 }

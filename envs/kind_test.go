@@ -1,6 +1,7 @@
 package envs
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -33,7 +34,7 @@ func TestKindsOpenOnce(t *testing.T) {
 		{rl.EnvConfig{Use: "counted"}, "env.max_turns: none", 3},
 		{rl.EnvConfig{Use: "counted"}, "env.max_turns: none", 4},
 		{rl.EnvConfig{Use: "orders", Tasks: ranges(1e9, 1e9)}, "", 4},
-		{rl.EnvConfig{Use: "nowhere"}, `env.use: "nowhere" is not one of counted, orders`, 4},
+		{rl.EnvConfig{Use: "nowhere"}, `env.use: "nowhere" is not one of ` + strings.Join(Names(), ", "), 4},
 	} {
 		_, err := Open(c.config)
 		if said := words(err); said != c.err || times != c.times {
@@ -47,4 +48,10 @@ func words(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+func TestGetListsTheNames(t *testing.T) {
+	if _, err := Get("order"); rl.KindOf(err) != rl.Invalid || !strings.Contains(err.Error(), `"order" is not one of `) || !strings.Contains(err.Error(), "orders") {
+		t.Error(err)
+	}
 }

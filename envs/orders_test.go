@@ -86,11 +86,9 @@ func TestOrdersPayForTheRuleNobodyTold(t *testing.T) {
 func TestOrdersAreBusyByTaskAndNumber(t *testing.T) {
 	busy, calls := 0, 0
 	for i := range 200 {
-		a, b := begin(t, worlds["orders"], ordersTask(rl.Train, i)), begin(t, worlds["orders"], ordersTask(rl.Train, i))
+		a, b := desk(orderOf(rl.Train, i)), desk(orderOf(rl.Train, i))
 		for n := range 10 {
-			a.act(ordersCall(n, "find_order", "00"))
-			b.act(ordersCall(n, "inspect", fmt.Sprint(n)))
-			x, y := a.messages[len(a.messages)-1].Content == "busy", b.messages[len(b.messages)-1].Content == "busy"
+			x, y := say(t, a, "find_order", "00") == "busy", say(t, b, "inspect", fmt.Sprint(n)) == "busy"
 			if x != y {
 				t.Fatalf("%d: call %d is busy for one only", i, n)
 			}

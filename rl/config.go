@@ -37,6 +37,8 @@ type EnvConfig struct {
 	MaxTurns       int         `json:"max_turns" doc:"an episode is truncated after this many actions"`
 	EpisodeTimeout Duration    `json:"episode_timeout" doc:"wall clock of one episode"`
 	TurnTimeout    Duration    `json:"turn_timeout" doc:"wall clock of one policy call, and of one tool call"`
+
+	SQLite SQLiteConfig `json:"sqlite,omitzero" doc:"env.use: sqlite"`
 }
 
 // TasksConfig is the tasks of the two splits.

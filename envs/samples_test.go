@@ -1,0 +1,79 @@
+package envs_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/longhaul-rl/longhaul/envs"
+	_ "github.com/longhaul-rl/longhaul/envs/sqlite"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// sample is how an environment that run.yaml describes is tried here. A kind that has none fails TestEveryKindIsTried.
+type sample struct {
+	// config is a configuration of it. It may skip the test, saying what is missing on this machine.
+	config func(t *testing.T) rl.EnvConfig
+	// tasks is how many tasks of a split a check plays, where an episode is slow. 0: as many as a check would like to.
+	tasks int
+	// unproven says why nobody can know whether a task was solved, so that no reference earns full reward. Empty: the world has
+	// a reference.
+	unproven string
+}
+
+func use(name string) func(*testing.T) rl.EnvConfig {
+	return func(*testing.T) rl.EnvConfig { return rl.EnvConfig{Use: name} }
+}
+
+var samples = map[string]sample{
+	"orders": {config: use("orders")},
+	"shop":   {config: use("shop")},
+	"sqlite": {config: func(*testing.T) rl.EnvConfig {
+		return rl.EnvConfig{Use: "sqlite", SQLite: rl.SQLiteConfig{Dir: "sqlite/testdata/library"}}
+	}},
+}
+
+func TestEveryKindIsTried(t *testing.T) {
+	for _, name := range envs.Names() {
+		// A registered world needs no configuration, so that a new one is tried on arrival.
+		if _, ok := samples[name]; !ok && !slices.Contains(envs.Worlds(), name) {
+			t.Errorf("environment %s is in no check of this package: give it a sample configuration in samples_test.go", name)
+		}
+	}
+}
+
+// tried is a world under test.
+type tried struct {
+	envs.World
+	sample
+}
+
+// everyWorld runs a check for each registered world and for a sample of each kind.
+func everyWorld(t *testing.T, check func(t *testing.T, w tried)) {
+	for _, name := range envs.Names() {
+		t.Run(name, func(t *testing.T) {
+			s, ok := samples[name]
+			if !ok {
+				s.config = use(name)
+			}
+			w, err := envs.Open(s.config(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, tried{w, s})
+		})
+	}
+}
+
+// some are tasks of a split: the first ones, as many as are asked for and the world and its sample have.
+func (w tried) some(split rl.Split, most int) (tasks []rl.Task) {
+	if w.Count != nil {
+		most = min(most, w.Count(split))
+	}
+	if w.tasks > 0 {
+		most = min(most, w.tasks)
+	}
+	for i := range most {
+		tasks = append(tasks, w.Task(split, i))
+	}
+	return tasks
+}

@@ -1,0 +1,233 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// world is a directory, read and checked. Nothing of it changes.
+type world struct {
+	name   string
+	image  []byte // the database of schema.sql
+	spec   envs.Spec
+	tools  map[string]*tool
+	final  *tool // takes the message that ends an episode; nil: none does
+	tasks  map[rl.Split][]*task
+	digest string
+}
+
+// read reads and checks a world. The error names the file and the line.
+func read(ctx context.Context, name string, files fs.FS) (*world, error) {
+	w := &world{name: name, tools: map[string]*tool{}}
+	all, err := w.files(files)
+	if err != nil {
+		return nil, err
+	}
+	d, err := openDatabase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	if err := w.schema(ctx, d, all["schema.sql"]); err != nil {
+		return nil, err
+	}
+	for _, file := range sorted(all) {
+		if strings.HasPrefix(file, "tools/") {
+			if err := w.tool(ctx, d, file, all[file]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	w.spec.System = strings.TrimSpace(string(all["system.md"]))
+	if len(w.spec.Tools) == 0 {
+		return nil, errors.New("tools: there is no file NAME.sql")
+	}
+	if w.tasks, err = readTasks("tasks.jsonl", all["tasks.jsonl"]); err != nil {
+		return nil, err
+	}
+	return w, w.check(ctx)
+}
+
+// files reads what the world is made of, and hashes it.
+func (w *world) files(files fs.FS) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	names, err := fs.Glob(files, "tools/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range append(names, "schema.sql", "tasks.jsonl", "system.md") {
+		b, err := fs.ReadFile(files, file)
+		if errors.Is(err, fs.ErrNotExist) && file == "system.md" {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[file] = b
+	}
+	h := sha256.New()
+	for _, file := range sorted(all) {
+		fmt.Fprintf(h, "%s %d\n", file, len(all[file]))
+		h.Write(all[file])
+	}
+	w.digest = hex.EncodeToString(h.Sum(nil))
+	return all, nil
+}
+
+func sorted(all map[string][]byte) (names []string) {
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// schema makes the database that all tasks share.
+func (w *world) schema(ctx context.Context, d *database, source []byte) error {
+	statements, err := split("schema.sql", string(source), 1)
+	if err != nil {
+		return err
+	}
+	for _, s := range statements {
+		wrong := s.allowed(may.schema)
+		if len(s.parameters) > 0 {
+			wrong = "a parameter: only tools have them"
+		}
+		if wrong != "" {
+			return fmt.Errorf("schema.sql:%d: %s", s.line, wrong)
+		}
+		if err := d.do(ctx, s.sql); err != nil {
+			return fmt.Errorf("schema.sql:%d: %w", s.line, err)
+		}
+	}
+	_, dated, err := d.rows(ctx, `SELECT m.name || '.' || c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE upper(c.type) IN ('DATE', 'DATETIME', 'TIMESTAMP')`)
+	if err != nil {
+		return err
+	}
+	if len(dated) > 0 {
+		return fmt.Errorf("schema.sql: %s: SQLite has no type for times: declare it TEXT", dated[0][0])
+	}
+	w.image, err = d.image()
+	return err
+}
+
+func (w *world) tool(ctx context.Context, d *database, file string, source []byte) error {
+	name := strings.TrimSuffix(path.Base(file), ".sql")
+	if !validName(name) {
+		return fmt.Errorf("%s: a tool is named by letters, digits and _", file)
+	}
+	t, err := readTool(file, name, source)
+	if err != nil {
+		return err
+	}
+	if err := t.compile(ctx, file, d); err != nil {
+		return err
+	}
+	if name != envs.FinalText {
+		w.tools[name] = t
+		w.spec.Tools = append(w.spec.Tools, t.Tool)
+		return nil
+	}
+	if !slices.Equal(t.parameters, []string{"text"}) {
+		return fmt.Errorf("%s: it takes one param, text: the message that ends the episode", file)
+	}
+	w.final, w.spec.TextEnds = t, true
+	return nil
+}
+
+// check holds every task against the schema and the tools: its rows can be inserted, its checks only read, and its reference calls
+// tools. A task whose checks all hold before anything was done would teach to do nothing.
+func (w *world) check(ctx context.Context) error {
+	e := &env{world: w}
+	defer e.Close()
+	for _, split := range []rl.Split{rl.Train, rl.Eval, rl.WarmUp} {
+		for _, t := range w.tasks[split] {
+			at := fmt.Sprintf("tasks.jsonl:%d", t.line)
+			if err := e.begin(ctx, t); err != nil {
+				return fmt.Errorf("%s: %w", at, err)
+			}
+			for _, c := range t.Checks {
+				if err := c.check(ctx, e.data); err != nil {
+					return fmt.Errorf("%s: check %q: %w", at, c.Why, err)
+				}
+			}
+			if err := w.plays(t); err != nil {
+				return fmt.Errorf("%s: reference: %w", at, err)
+			}
+			s, err := e.score(ctx, t)
+			if err != nil {
+				return fmt.Errorf("%s: %w", at, err)
+			}
+			if s.Value == 1 {
+				return fmt.Errorf("%s: its checks hold before anything was done: doing nothing would earn full reward", at)
+			}
+		}
+	}
+	return nil
+}
+
+func (c check) check(ctx context.Context, d *database) error {
+	if c.Why == "" {
+		return errors.New("it needs a why: what is wrong when it does not hold")
+	}
+	statements, err := split("sql", c.SQL, 1)
+	if err != nil {
+		return err
+	}
+	if len(statements) != 1 || len(statements[0].parameters) > 0 {
+		return errors.New("expected one SELECT without parameters")
+	}
+	if wrong := statements[0].allowed(may.pure); wrong != "" {
+		return errors.New(wrong)
+	}
+	columns, writes, err := d.explain(ctx, c.SQL)
+	if err == nil && (writes || columns != 1) {
+		err = errors.New("expected a SELECT of one column")
+	}
+	return err
+}
+
+// plays reports whether a reference calls tools that there are, with arguments that they take.
+func (w *world) plays(t *task) error {
+	for i, c := range t.Reference {
+		tool := w.tools[c.Tool]
+		if c.Tool == envs.FinalText {
+			tool = w.final
+		}
+		if tool == nil {
+			return fmt.Errorf("call %d: there is no tool %q", i+1, c.Tool)
+		}
+		if wrong := tool.Check(c.Arguments); wrong != "" {
+			return fmt.Errorf("call %d: %s", i+1, wrong)
+		}
+	}
+	return nil
+}
+
+// find is a task, or nil.
+func (w *world) find(split rl.Split, index int) *task {
+	if index < 0 || index >= len(w.tasks[split]) {
+		return nil
+	}
+	return w.tasks[split][index]
+}
+
+// beginning is the database in which a task begins.
+func (w *world) beginning(ctx context.Context, t *task) ([]byte, error) {
+	e := &env{world: w}
+	defer e.Close()
+	if err := e.begin(ctx, t); err != nil {
+		return nil, err
+	}
+	return e.data.image()
+}
