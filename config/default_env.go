@@ -6,7 +6,8 @@ import "github.com/longhaul-rl/longhaul/rl"
 var suits = map[string]func(*rl.Config){
 	"shop": func(c *rl.Config) {
 		c.Env.Tasks = rl.TasksConfig{Train: rl.TaskRange{First: 0, Last: 149}, Eval: rl.TaskRange{First: 0, Last: 49}}
-		c.Env.MaxTurns = 16
+		c.Env.MaxTurns, c.Policy.Context, c.Sampling.MaxTokens = 16, 512, 32
+
 	},
 	"sqlite": func(c *rl.Config) {
 		c.Env.SQLite.Dir = "world"

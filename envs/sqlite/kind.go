@@ -3,9 +3,7 @@ package sqlite
 import (
 	"context"
 	"io/fs"
-	"math/rand/v2"
 	"os"
-	"sync"
 
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -46,7 +44,7 @@ func open(name, key, dir string, files fs.FS) (envs.World, error) {
 		},
 	}
 	if len(w.tasks[rl.WarmUp]) > 0 {
-		out.Demonstrate = w.demonstrations()
+		out.Demonstrate = w.demonstrate
 	}
 	return out, nil
 }
@@ -74,50 +72,4 @@ func (w *world) reference(of rl.Task) func([]rl.Message) rl.Message {
 		}
 		return t.play(n)
 	}
-}
-
-// demonstrations are those of the warm-up tasks, each made when it is first asked for: an update shows the same ones again.
-func (w *world) demonstrations() func(seed uint64) rl.Demonstration {
-	made := make([]func() rl.Demonstration, len(w.tasks[rl.WarmUp]))
-	for i, t := range w.tasks[rl.WarmUp] {
-		made[i] = sync.OnceValue(func() rl.Demonstration { return w.demonstrate(t) })
-	}
-	return func(seed uint64) rl.Demonstration {
-		return made[rand.New(rand.NewPCG(seed, 0)).IntN(len(made))]()
-	}
-}
-
-// demonstrate plays the reference of a task.
-func (w *world) demonstrate(t *task) rl.Demonstration {
-	ctx, e := context.Background(), &env{world: w}
-	defer e.Close()
-	o, err := e.Reset(ctx, t.is(w.name))
-	if err != nil {
-		panic(err) // it was begun when the world was opened
-	}
-	d := rl.Demonstration{}
-	add := func(m rl.Message) {
-		d.Messages, d.Imitate = append(d.Messages, m), append(d.Imitate, m.Role == rl.Assistant)
-	}
-	if w.spec.System != "" {
-		add(rl.Message{Role: rl.System, Content: w.spec.System})
-	}
-	add(o.Messages[0])
-	for n := range t.Reference {
-		action := t.play(n)
-		add(action)
-		call := rl.ToolCall{Name: envs.FinalText, Arguments: rl.CanonicalJSON(action.Content)}
-		if len(action.ToolCalls) > 0 {
-			call = action.ToolCalls[0]
-		}
-		r, err := e.Step(ctx, envs.Call{ToolCall: call})
-		if err != nil {
-			panic(err) // an episode runs
-		}
-		if r.Done {
-			break
-		}
-		add(rl.Message{Role: rl.ToolRole, Content: r.Content, ToolCallID: call.ID})
-	}
-	return d
 }

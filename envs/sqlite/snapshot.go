@@ -16,6 +16,7 @@ import (
 // snapshotHead is the first line of a snapshot. What follows are the pages that differ from the database in which the task
 // begins, deflated.
 type snapshotHead struct {
+	World  string   `json:"world"` // its digest
 	Split  rl.Split `json:"split"`
 	Index  int      `json:"index"`
 	Ended  bool     `json:"ended"`
@@ -36,7 +37,7 @@ func (e *env) Snapshot(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, e.broken("snapshot", err)
 	}
-	h := snapshotHead{Split: e.task.Split, Index: e.task.index, Ended: e.ended, Bytes: len(now), SHA256: digest(now), Pages: []int{}}
+	h := snapshotHead{World: e.world.digest, Split: e.task.Split, Index: e.task.index, Ended: e.ended, Bytes: len(now), SHA256: digest(now), Pages: []int{}}
 	var pages bytes.Buffer
 	w, err := flate.NewWriter(&pages, flate.BestSpeed)
 	if err != nil {
@@ -68,7 +69,7 @@ func (e *env) Restore(ctx context.Context, snapshot []byte) error {
 		return rl.Errorf(rl.Corrupt, e.at(), "the snapshot cannot be read: %w", err)
 	}
 	t := e.world.find(h.Split, h.Index)
-	if t == nil {
+	if t == nil || h.World != e.world.digest {
 		return rl.Errorf(rl.Corrupt, e.at(), "the snapshot is of no task of this world: %s", head)
 	}
 	first, err := e.world.beginning(ctx, t)

@@ -27,9 +27,12 @@ type task struct {
 	// Reference is calls that earn full reward.
 	Reference []call `json:"reference,omitempty"`
 	Rubric    string `json:"rubric,omitempty"` // what a judge is told makes an attempt good
+	// Vary, of a warm_up task, are names in it that are others each time that it is shown: see demonstrate.go.
+	Vary []string `json:"vary,omitempty"`
 
-	line  int
-	index int
+	line   int
+	index  int
+	source []byte // the line
 }
 
 // check is a SELECT of one value, which must be true (a number that is not 0) over the final state.
@@ -104,7 +107,7 @@ func readTasks(at string, source []byte) (map[rl.Split][]*task, error) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		t := &task{line: i + 1}
+		t := &task{line: i + 1, source: line}
 		d := json.NewDecoder(bytes.NewReader(line))
 		d.DisallowUnknownFields()
 		if err := d.Decode(t); err != nil {
@@ -122,6 +125,13 @@ func readTasks(at string, source []byte) (map[rl.Split][]*task, error) {
 			return nil, fmt.Errorf("%s:%d: it has no checks", at, t.line)
 		case t.Split == rl.WarmUp && len(t.Reference) == 0:
 			return nil, fmt.Errorf("%s:%d: a warm_up task is shown by its reference, and it has none", at, t.line)
+		case t.Split != rl.WarmUp && len(t.Vary) > 0:
+			return nil, fmt.Errorf("%s:%d: only a warm_up task can vary: any other is the same each time", at, t.line)
+		}
+		for _, v := range t.Vary {
+			if !varies(v) || !strings.Contains(t.Goal, v) {
+				return nil, fmt.Errorf("%s:%d: vary: %q: expected letters and digits that the goal has", at, t.line, v)
+			}
 		}
 		if len(t.Facts) == 0 {
 			t.Facts = []string{t.Goal}

@@ -20,7 +20,7 @@ import (
 const (
 	trained   = 15
 	evaluated = 5
-	shown     = 200 // of the first kind
+	shown     = 60 // of the first kind
 )
 
 // task is a line of tasks.jsonl; see package envs/sqlite.
@@ -32,6 +32,7 @@ type task struct {
 	Checks    []check  `json:"checks"`
 	Facts     []string `json:"facts"`
 	Reference []call   `json:"reference"`
+	Vary      []string `json:"vary,omitempty"` // of a shown one: the number of its order
 }
 
 type seed struct {
@@ -104,7 +105,9 @@ func write(to io.Writer, products []product) error {
 		for _, k := range split.kinds {
 			for i := split.first; i < split.last; i++ {
 				t := d.ticket(i, k)
-				t.Split = split.name
+				if t.Split = split.name; t.Split == "warm_up" {
+					t.Vary = []string{t.Seed.Orders[0].Number}
+				}
 				if err := lines.Encode(t); err != nil {
 					return err
 				}

@@ -1,0 +1,184 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// opened begins the first training task of the library, with some files replaced.
+func opened(t testing.TB, replaced map[string]string) *env {
+	t.Helper()
+	w, err := read(t.Context(), "library", library(t, replaced))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &env{world: w}
+	t.Cleanup(func() { e.Close() })
+	if _, err := e.Reset(t.Context(), w.task(rl.Train, 0)); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func step(t testing.TB, e *env, tool, arguments string) envs.Result {
+	t.Helper()
+	r, err := e.Step(t.Context(), envs.Call{ToolCall: rl.ToolCall{Name: tool, Arguments: json.RawMessage(arguments)}})
+	if err != nil {
+		t.Fatalf("%s(%s): %v", tool, arguments, err)
+	}
+	return r
+}
+
+func TestCallsSayWhatSQLiteSays(t *testing.T) {
+	e := opened(t, nil)
+	for _, c := range [][3]string{
+		{"find_books", `{}`, "{\"id\":1,\"title\":\"Emma\",\"price\":7.5,\"reserved\":0,\"cover\":null}\n{\"id\":2,\"title\":\"Ulysses\",\"price\":null,\"reserved\":0,\"cover\":null}"},
+		{"find_books", `{"word":null}`, "{\"id\":1,\"title\":\"Emma\",\"price\":7.5,\"reserved\":0,\"cover\":null}\n{\"id\":2,\"title\":\"Ulysses\",\"price\":null,\"reserved\":0,\"cover\":null}"},
+		{"find_books", `{"word":"'; DELETE FROM books; --"}`, "no such book"},
+		{"lend_book", `{"book":2,"reader":"Bea","days":0}`, "error: CHECK constraint failed: days BETWEEN 1 AND 28"},
+		{"lend_book", `{"book":7,"reader":"Bea","days":7}`, "error: FOREIGN KEY constraint failed"},
+		{"lend_book", `{"book":2,"reader":"Bea","days":7.0}`, "Ulysses is lent to Bea"},
+		{"lend_book", `{"book":2,"reader":"Cy","days":7}`, "error: the book is lent; it comes back"},
+		{"lend_book", `{"book":99999999999999999999,"reader":"Cy","days":7}`, `bad call: "book": 99999999999999999999 has more digits than a whole number can keep`},
+		{"return_book", `{"book":1}`, "it was not lent"},
+		{"return_book", `{"book":2}`, "done"},
+		{"sell_book", `{"book":2}`, `bad call: there is no tool "sell_book"`},
+		{"return_book", `{"book":"2"}`, `bad call: "book" of return_book must be integer, not string`},
+	} {
+		if got := step(t, e, c[0], c[1]); got.Content != c[2] || got.Done {
+			t.Errorf("%s(%s): %+v, not %q", c[0], c[1], got, c[2])
+		}
+	}
+	if r := step(t, e, envs.FinalText, `"Emma"`); !r.Done {
+		t.Errorf("the last word: %+v", r)
+	}
+	if r := step(t, e, "find_books", `{}`); r.Content != "closed" || !r.Done {
+		t.Errorf("after it: %+v", r)
+	}
+	s, err := e.Score(t.Context())
+	if err != nil || s.Value != 0 || s.Reason != "Ada has not just book 2" || s.Metrics["checks_fraction"] != .5 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// A call that fails half-way has changed nothing.
+func TestCallsAreWhole(t *testing.T) {
+	e := opened(t, map[string]string{"tools/lend_all.sql": "-- Lends all.\n-- effect: episode_local\nINSERT INTO loans VALUES (1, 'Ada', 3);\nINSERT INTO loans VALUES (1, 'Bea', 3);"})
+	was, err := e.data.image()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := step(t, e, "lend_all", "{}"); r.Content != "error: the book is lent; it comes back" {
+		t.Errorf("%+v", r)
+	}
+	if now, err := e.data.image(); err != nil || string(now) != string(was) {
+		t.Errorf("half a call stays: %v", err)
+	}
+}
+
+// What a call may use is limited, and running into a limit is the same each time.
+func TestLimits(t *testing.T) {
+	series := "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT :n) "
+	e := opened(t, map[string]string{
+		"tools/long.sql":  "-- A long text.\n-- effect: pure\n-- param n: {\"type\": \"integer\"}\nSELECT length(hex(zeroblob(:n)));",
+		"tools/many.sql":  "-- Many rows.\n-- effect: pure\n-- param n: {\"type\": \"integer\"}\n" + series + "SELECT 'a row of a result' FROM n;",
+		"tools/large.sql": "-- A large table.\n-- effect: episode_local\n-- param n: {\"type\": \"integer\"}\n" + series + "INSERT INTO said SELECT hex(zeroblob(1000)) FROM n;",
+	})
+	for _, c := range [][3]string{
+		{"long", `{"n":100}`, "200"},
+		{"long", `{"n":1000000}`, "error: string or blob too big"},
+		{"many", `{"n":1000000}`, "error: the result is too long"},
+		{"large", `{"n":100000}`, "error: database or disk is full"},
+		{"large", `{"n":10}`, "done"},
+	} {
+		if r := step(t, e, c[0], c[1]); r.Content != c[2] {
+			t.Errorf("%s(%s): %q, not %q", c[0], c[1], r.Content, c[2])
+		}
+	}
+	if image, err := e.data.image(); err != nil || len(image) > mostBytes {
+		t.Errorf("a database of %d bytes, %v", len(image), err)
+	}
+	if files, err := os.ReadDir("."); err != nil || len(files) != 0 && strings.Contains(files[0].Name(), "-journal") {
+		t.Errorf("%v, %v", files, err)
+	}
+}
+
+// A call that would never end is cut off by its deadline; that is a failure, and the episode can still be closed.
+func TestCallsAreCutOff(t *testing.T) {
+	e := opened(t, map[string]string{"tools/endless.sql": "-- Never ends.\n-- effect: episode_local\nWITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO said SELECT max(i) FROM n;"})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	_, err := e.Step(ctx, envs.Call{ToolCall: rl.ToolCall{Name: "endless", Arguments: json.RawMessage("{}")}})
+	if rl.KindOf(err) != rl.Unavailable || time.Since(start) > 3*time.Second {
+		t.Errorf("%v after %s", err, time.Since(start))
+	}
+	if r := step(t, e, "return_book", `{"book":1}`); r.Content != "it was not lent" {
+		t.Errorf("afterwards: %+v", r)
+	}
+}
+
+// A snapshot is what has changed: small, and of no other world, task or damage.
+func TestSnapshotsAreWhatChanged(t *testing.T) {
+	e := opened(t, nil)
+	first, err := e.Snapshot(t.Context())
+	if err != nil || len(first) > 300 {
+		t.Errorf("%d bytes, %v", len(first), err)
+	}
+	step(t, e, "lend_book", `{"book":2,"reader":"Bea","days":7}`)
+	b, err := e.Snapshot(t.Context())
+	if err != nil || len(b) > 1000 {
+		t.Fatalf("%d bytes, %v", len(b), err)
+	}
+	other := opened(t, map[string]string{"schema.sql": string(library(t, nil)["schema.sql"].Data) + "CREATE TABLE more (x);"})
+	for name, c := range map[string]struct {
+		env *env
+		b   string
+	}{
+		"another world": {other, string(b)},
+		"a flipped bit": {e, string(b[:len(b)-20]) + string(b[len(b)-20]^4) + string(b[len(b)-19:])},
+		"cut off":       {e, string(b[:len(b)-3])},
+		"another task":  {e, strings.Replace(string(b), `"index":0`, `"index":1`, 1)},
+		"no such task":  {e, strings.Replace(string(b), `"index":0`, `"index":7`, 1)},
+		"negative size": {e, strings.Replace(string(b), `"bytes":`, `"bytes":-`, 1)},
+		"far page":      {e, strings.Replace(string(b), `"pages":[`, `"pages":[99999,`, 1)},
+	} {
+		if err := c.env.Restore(t.Context(), []byte(c.b)); rl.KindOf(err) != rl.Corrupt {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := e.Restore(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if r := step(t, e, "return_book", `{"book":2}`); r.Content != "done" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Snapshots come from the store, arguments from models.
+func FuzzEpisode(f *testing.F) {
+	e := opened(f, nil)
+	b, err := e.Snapshot(f.Context())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("find_books", `{"word":"mm"}`, b)
+	f.Add("lend_book", `{"book":2,"reader":"Ada","days":7}`, []byte("{}\n"))
+	f.Add("final_text", `"Emma"`, []byte{})
+	f.Fuzz(func(t *testing.T, tool, arguments string, snapshot []byte) {
+		if _, err := e.Reset(t.Context(), e.world.task(rl.Train, 0)); err != nil {
+			t.Fatal(err)
+		}
+		step(t, e, tool, arguments)
+		if err := e.Restore(t.Context(), snapshot); err != nil && rl.KindOf(err) != rl.Corrupt {
+			t.Error(err)
+		}
+	})
+}
