@@ -27,6 +27,7 @@ var benchmarks = []struct {
 	{"rollout", "the rollout loop in memory, beside a bare Go loop, against a policy that takes 50 ms", benchRollout},
 	{"durable", "rollouts through the whole line, journalled and stored, beside a bare Go loop", benchDurable},
 	{"store", "a checkpoint of 2 GB, written, written again with one byte changed, and restored, beside a plain copy", benchStore},
+	{"worlds", "worlds of SQLite: snapshots of an episode of 1 MB beside a turn, and the memory of 1,024 episodes at once", benchWorlds},
 	{"judge", "what a judge is told of a group, beside the same as JSON and in the form of RULER", benchJudge},
 }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // memoryLimit is where the garbage collector stops trading memory for time, in bytes: a quarter of the machine's memory
@@ -31,4 +32,21 @@ func totalMemory(info []byte) int64 {
 		return 0
 	}
 	return kib << 10
+}
+
+// residentMemory is what this process holds in memory now, in bytes; 0 where the system does not say.
+func residentMemory() int64 {
+	b, err := os.ReadFile("/proc/self/statm")
+	if err != nil { // not Linux
+		return 0
+	}
+	fields := strings.Fields(string(b))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 53)
+	if err != nil {
+		return 0
+	}
+	return pages * int64(os.Getpagesize())
 }
