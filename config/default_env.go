@@ -4,12 +4,16 @@ import "github.com/longhaul-rl/longhaul/rl"
 
 // suits makes the recipe one that suits an environment: which tasks there are, and how long an action and an episode are.
 var suits = map[string]func(*rl.Config){
-	"shop": func(c *rl.Config) {
-		c.Env.Tasks = rl.TasksConfig{Train: rl.TaskRange{First: 0, Last: 149}, Eval: rl.TaskRange{First: 0, Last: 49}}
-		c.Env.MaxTurns, c.Policy.Context, c.Sampling.MaxTokens = 16, 512, 32
-
-	},
+	"shop": shop,
 	"sqlite": func(c *rl.Config) {
+		shop(c) // which is the example that a world begins with
 		c.Env.SQLite.Dir = "world"
 	},
+}
+
+// shop has 150 tasks to train on and 50 to evaluate with, ten kinds of each. A ticket is some 60 tokens of the embedded policy, a
+// look at an order 150.
+func shop(c *rl.Config) {
+	c.Env.Tasks = rl.TasksConfig{Train: rl.TaskRange{First: 0, Last: 149}, Eval: rl.TaskRange{First: 0, Last: 49}}
+	c.Env.MaxTurns, c.Policy.Context, c.Sampling.MaxTokens = 16, 1024, 32
 }

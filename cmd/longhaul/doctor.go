@@ -78,7 +78,7 @@ func (a *app) doctor(ctx context.Context, file string) (d diagnosis) {
 	add(a.checkDirectory()...)
 	add(a.checkParts(ctx, cfg.Store)...)
 	if cfg.Name != "" {
-		add(checkEnvironment(ctx, cfg))
+		add(checkEnvironment(ctx, cfg)...)
 		add(a.checkPolicy(ctx, cfg)...)
 		add(checkBase(cfg)...)
 		add(a.checkJudge(ctx, cfg)...)

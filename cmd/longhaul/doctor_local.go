@@ -94,18 +94,22 @@ func checkRoom(dir string) check {
 	return c
 }
 
-// checkEnvironment resets the environment on its first training task.
-func checkEnvironment(ctx context.Context, cfg rl.Config) check {
+// checkEnvironment resets the environment on its first training task, and plays the references of one whose tasks are counted.
+func checkEnvironment(ctx context.Context, cfg rl.Config) []check {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	name := "environment " + cfg.Env.Use
 	w, err := envs.Open(cfg.Env)
 	if err != nil {
-		return verdict(name, "", "", err)
+		return []check{verdict(name, "", "", err)}
 	}
 	env := w.New()
 	defer env.Close()
 	task := w.Task(rl.Train, cfg.Env.Tasks.Train.First)
 	_, err = env.Reset(ctx, task)
-	return verdict(name, fmt.Sprintf("%s begins; %d tools", task.ID, len(env.Spec().Tools)), "see what it says above", err)
+	checks := []check{verdict(name, fmt.Sprintf("%s begins; %d tools", task.ID, len(env.Spec().Tools)), "see what it says above", err)}
+	if err == nil && w.Count != nil && w.Reference != nil {
+		checks = append(checks, checkReferences(ctx, w, cfg))
+	}
+	return checks
 }

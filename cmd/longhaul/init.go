@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/longhaul-rl/longhaul/config"
+	"github.com/longhaul-rl/longhaul/envs/sqlite"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -19,7 +20,8 @@ func (a *app) initCommand() *cobra.Command {
 		Use:     "init [--env NAME] [-f run.yaml]",
 		GroupID: groupSetUp,
 		Short:   "Write a commented run.yaml for an environment",
-		Long:    "Writes a run.yaml that holds every key with its default and what it means. An existing file is left alone.",
+		Long: "Writes a run.yaml that holds every key with its default and what it means, and with --env sqlite a world to begin with.\n" +
+			"Existing files are left alone.",
 		Example: "  longhaul init --env orders\n  longhaul init -f - | less",
 		RunE:    func(*cobra.Command, []string) error { return a.init(env, file) },
 	}
@@ -46,7 +48,25 @@ func (a *app) init(env, file string) error {
 	if err := createNew(file, b); err != nil {
 		return err
 	}
+	if dir := cfg.Env.SQLite.Dir; dir != "" {
+		if err := a.writeExample(dir); err != nil {
+			return err
+		}
+	}
 	a.out.say("wrote %s; `longhaul train -f %s` starts the run", file, file)
+	return nil
+}
+
+// writeExample writes a world of SQLite to begin with, where there is none.
+func (a *app) writeExample(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		a.out.say("%s is there, and is left alone", dir)
+		return nil
+	}
+	if err := os.CopyFS(dir, sqlite.Example()); err != nil {
+		return err
+	}
+	a.out.say("wrote %s, a shop's support desk: change it into your world; `longhaul doctor` tells what is wrong with it", dir)
 	return nil
 }
 

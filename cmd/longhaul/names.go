@@ -5,7 +5,6 @@ import (
 	"github.com/longhaul-rl/longhaul/advantage"
 	"github.com/longhaul-rl/longhaul/config"
 	"github.com/longhaul-rl/longhaul/envs"
-	_ "github.com/longhaul-rl/longhaul/envs/sqlite" // the kinds of environments that run.yaml may use
 	"github.com/longhaul-rl/longhaul/reward"
 )
 

@@ -18,6 +18,7 @@ type env struct {
 	data  *database // nil: none is open
 	task  *task     // nil: no episode runs
 	ended bool
+	first []uint64 // the pages of the database in which the task begins, hashed: what differs is what the episode has changed
 }
 
 func (e *env) Spec() envs.Spec { return e.world.spec }
@@ -28,10 +29,11 @@ func (e *env) Reset(ctx context.Context, asked rl.Task) (rl.Observation, error) 
 	if t == nil || t.is(e.world.name) != asked {
 		return rl.Observation{}, rl.Errorf(rl.Invalid, e.at(), "%+v is not a task of this world", asked)
 	}
-	if err := e.begin(ctx, t); err != nil {
+	first, err := e.beginning(ctx, t)
+	if err != nil {
 		return rl.Observation{}, e.broken("the task's beginning", err)
 	}
-	e.task, e.ended = t, false
+	e.task, e.ended, e.first = t, false, hashed(first)
 	return rl.Observation{Messages: []rl.Message{{Role: rl.User, Content: t.Goal}}}, nil
 }
 
@@ -46,6 +48,14 @@ func (e *env) begin(ctx context.Context, t *task) (err error) {
 		return err
 	}
 	return t.Seed.into(ctx, e.data)
+}
+
+// beginning is that database as bytes.
+func (e *env) beginning(ctx context.Context, t *task) ([]byte, error) {
+	if err := e.begin(ctx, t); err != nil {
+		return nil, err
+	}
+	return e.data.image()
 }
 
 // into adds the rows.

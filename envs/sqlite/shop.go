@@ -17,10 +17,15 @@ var shop embed.FS
 
 func init() {
 	envs.RegisterKind(envs.Kind{Name: "shop", Open: func(rl.EnvConfig) (envs.World, error) {
-		files, err := fs.Sub(shop, "shop")
-		if err != nil {
-			return envs.World{}, err
-		}
-		return open("shop", "env.use", "shop", files)
+		return open("shop", "env.use", "shop", Example())
 	}})
+}
+
+// Example is the files of the shop, as an example of a world's directory.
+func Example() fs.FS {
+	files, err := fs.Sub(shop, "shop")
+	if err != nil {
+		panic(err) // the name is a good one
+	}
+	return files
 }

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -14,13 +13,7 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-var theShop = sync.OnceValues(func() (*world, error) {
-	files, err := fs.Sub(shop, "shop")
-	if err != nil {
-		return nil, err
-	}
-	return read(context.Background(), "shop", files)
-})
+var theShop = sync.OnceValues(func() (*world, error) { return read(context.Background(), "shop", Example()) })
 
 func openShop(t *testing.T) *world {
 	t.Helper()

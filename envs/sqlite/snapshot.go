@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"compress/flate"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
+	"hash/maphash"
 	"io"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -21,11 +21,11 @@ type snapshotHead struct {
 	Index  int      `json:"index"`
 	Ended  bool     `json:"ended"`
 	Bytes  int      `json:"bytes"`  // of the database
-	SHA256 string   `json:"sha256"` // of the database
+	CRC32C uint32   `json:"crc32c"` // of the database: the store keeps our bytes, this finds that ours are other ones now
 	Pages  []int    `json:"pages"`  // from 0, ascending
 }
 
-func (e *env) Snapshot(ctx context.Context) ([]byte, error) {
+func (e *env) Snapshot(context.Context) ([]byte, error) {
 	if err := e.running(); err != nil {
 		return nil, err
 	}
@@ -33,23 +33,18 @@ func (e *env) Snapshot(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, e.broken("snapshot", err)
 	}
-	first, err := e.world.beginning(ctx, e.task)
-	if err != nil {
-		return nil, e.broken("snapshot", err)
-	}
-	h := snapshotHead{World: e.world.digest, Split: e.task.Split, Index: e.task.index, Ended: e.ended, Bytes: len(now), SHA256: digest(now), Pages: []int{}}
+	h := snapshotHead{World: e.world.digest, Split: e.task.Split, Index: e.task.index, Ended: e.ended, Bytes: len(now), CRC32C: crc32.Checksum(now, castagnoli), Pages: []int{}}
 	var pages bytes.Buffer
 	w, err := flate.NewWriter(&pages, flate.BestSpeed)
 	if err != nil {
 		return nil, e.broken("snapshot", err)
 	}
-	for at := 0; at < len(now); at += pageBytes {
-		page := now[at:min(at+pageBytes, len(now))]
-		if at+len(page) <= len(first) && bytes.Equal(page, first[at:at+len(page)]) {
+	for i, hash := range hashed(now) {
+		if i < len(e.first) && hash == e.first[i] {
 			continue
 		}
-		h.Pages = append(h.Pages, at/pageBytes)
-		if _, err := w.Write(page); err != nil {
+		h.Pages = append(h.Pages, i)
+		if _, err := w.Write(now[i*pageBytes : (i+1)*pageBytes]); err != nil {
 			return nil, e.broken("snapshot", err)
 		}
 	}
@@ -72,33 +67,32 @@ func (e *env) Restore(ctx context.Context, snapshot []byte) error {
 	if t == nil || h.World != e.world.digest {
 		return rl.Errorf(rl.Corrupt, e.at(), "the snapshot is of no task of this world: %s", head)
 	}
-	first, err := e.world.beginning(ctx, t)
+	first, err := e.beginning(ctx, t)
 	if err != nil {
 		return e.broken("restoring", err)
 	}
+	hashes := hashed(first)
 	state, err := h.applied(first, flate.NewReader(bytes.NewReader(pages)))
 	if err != nil {
 		return rl.Errorf(rl.Corrupt, e.at(), "the snapshot: %w", err)
 	}
-	if e.data == nil {
-		if e.data, err = openDatabase(ctx); err != nil {
-			return e.broken("restoring", err)
-		}
-	}
 	if err := e.data.become(ctx, state); err != nil {
 		return e.broken("restoring", err)
 	}
-	e.task, e.ended = t, h.Ended
+	e.task, e.ended, e.first = t, h.Ended, hashes
 	return nil
 }
 
-// applied is the database that a snapshot is of. Whatever else the head says, only the bytes that were hashed will do.
-func (h snapshotHead) applied(first []byte, deflated io.Reader) ([]byte, error) {
+// applied makes the database in which the task begins the one that the snapshot is of. Whatever else the head says, only the bytes
+// that were hashed will do.
+func (h snapshotHead) applied(state []byte, deflated io.Reader) ([]byte, error) {
 	if h.Bytes < 0 || h.Bytes > mostBytes || h.Bytes%pageBytes != 0 {
 		return nil, fmt.Errorf("a database of %d bytes", h.Bytes)
 	}
-	state := make([]byte, h.Bytes)
-	copy(state, first)
+	if h.Bytes > len(state) {
+		state = append(state, make([]byte, h.Bytes-len(state))...)
+	}
+	state = state[:h.Bytes]
 	pages, err := io.ReadAll(io.LimitReader(deflated, int64(h.Bytes)+1))
 	if err != nil {
 		return nil, err
@@ -112,13 +106,22 @@ func (h snapshotHead) applied(first []byte, deflated io.Reader) ([]byte, error) 
 		}
 		copy(state[p*pageBytes:], pages[i*pageBytes:(i+1)*pageBytes])
 	}
-	if is := digest(state); is != h.SHA256 {
-		return nil, fmt.Errorf("its pages make a database with SHA-256 %.12s, not %.12s", is, h.SHA256)
+	if is := crc32.Checksum(state, castagnoli); is != h.CRC32C {
+		return nil, fmt.Errorf("its pages make a database with CRC-32C %08x, not %08x", is, h.CRC32C)
 	}
 	return state, nil
 }
 
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// pageHash is of this process alone.
+var pageHash = maphash.MakeSeed()
+
+// hashed is a hash of each page of a database.
+func hashed(image []byte) []uint64 {
+	pages := make([]uint64, len(image)/pageBytes)
+	for i := range pages {
+		pages[i] = maphash.Bytes(pageHash, image[i*pageBytes:(i+1)*pageBytes])
+	}
+	return pages
 }

@@ -221,13 +221,3 @@ func (w *world) find(split rl.Split, index int) *task {
 	}
 	return w.tasks[split][index]
 }
-
-// beginning is the database in which a task begins.
-func (w *world) beginning(ctx context.Context, t *task) ([]byte, error) {
-	e := &env{world: w}
-	defer e.Close()
-	if err := e.begin(ctx, t); err != nil {
-		return nil, err
-	}
-	return e.data.image()
-}

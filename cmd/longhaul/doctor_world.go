@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// checkReferences plays the reference solutions of a world whose tasks are written down, as far as there is time: each must earn full
+// reward, or nobody can.
+func checkReferences(ctx context.Context, w envs.World, cfg rl.Config) check {
+	const name = "reference solutions"
+	solved, without := 0, 0
+	for _, of := range []struct {
+		split rl.Split
+		tasks rl.TaskRange
+	}{{rl.Train, cfg.Env.Tasks.Train}, {rl.Eval, cfg.Env.Tasks.Eval}} {
+		for i := of.tasks.First; i <= of.tasks.Last; i++ {
+			task := w.Task(of.split, i)
+			score, played, err := playReference(ctx, w, task, cfg.Env.MaxTurns)
+			switch {
+			case ctx.Err() != nil:
+				return check{Name: name, State: warning, Found: fmt.Sprintf("%d earn full reward; there was no time for %s and those after it", solved, task.ID)}
+			case err != nil:
+				return verdict(name, "", "see what it says above", fmt.Errorf("%s: %w", task.ID, err))
+			case !played:
+				without++
+			case score.Value < 1:
+				return verdict(name, "", "mend the task's reference, its checks, or env.max_turns", fmt.Errorf("%s earns %g: %s", task.ID, score.Value, score.Reason))
+			default:
+				solved++
+			}
+		}
+	}
+	found := fmt.Sprintf("%d earn full reward", solved)
+	if without > 0 {
+		found += fmt.Sprintf("; %d tasks have none", without)
+	}
+	return check{Name: name, State: fine, Found: found}
+}
+
+// playReference plays a task as its reference does, in so many actions at most. played is false when it does nothing.
+func playReference(ctx context.Context, w envs.World, task rl.Task, turns int) (score rl.Score, played bool, err error) {
+	env := envs.Guard(w.New(), w.Name)
+	defer env.Close()
+	o, err := env.Reset(ctx, task)
+	if err != nil {
+		return score, false, err
+	}
+	messages, next := o.Messages, w.Reference(task)
+	for done := false; turns > 0 && !done; turns-- {
+		action := next(messages)
+		calls := action.ToolCalls
+		if len(calls) == 0 && action.Content != "" {
+			calls = []rl.ToolCall{{Name: envs.FinalText, Arguments: rl.CanonicalJSON(action.Content)}}
+		}
+		if len(calls) == 0 {
+			break
+		}
+		played = true
+		messages = append(messages, action)
+		for _, call := range calls {
+			r, err := env.Step(ctx, envs.Call{ToolCall: call})
+			if err != nil {
+				return score, true, err
+			}
+			done = done || r.Done
+			messages = append(messages, rl.Message{Role: rl.ToolRole, Content: r.Content, ToolCallID: call.ID})
+		}
+	}
+	score, err = env.Score(ctx)
+	return score, played, err
+}
