@@ -15,5 +15,5 @@ var suits = map[string]func(*rl.Config){
 // look at an order 150.
 func shop(c *rl.Config) {
 	c.Env.Tasks = rl.TasksConfig{Train: rl.TaskRange{First: 0, Last: 149}, Eval: rl.TaskRange{First: 0, Last: 49}}
-	c.Env.MaxTurns, c.Policy.Context, c.Sampling.MaxTokens = 16, 1024, 32
+	c.Env.MaxTurns, c.Policy.Context, c.Sampling.MaxTokens, c.Eval.Tasks = 16, 1024, 32, 50
 }

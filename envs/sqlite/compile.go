@@ -106,6 +106,7 @@ func (t *tool) compile(ctx context.Context, at string, d *database) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
 		}
+		t.timely = t.timely || slices.ContainsFunc(s.words, func(w string) bool { return slices.Contains(clocks, w) })
 		if s.rows = columns > 0; writes && t.Effect == envs.Pure {
 			return fmt.Errorf("%s: it writes, and the tool's effect is pure: say episode_local", where)
 		}

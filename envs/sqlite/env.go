@@ -95,6 +95,9 @@ func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
 		if err != nil {
 			return envs.Result{Content: fmt.Sprintf("bad call: %q: %v", name, err)}, nil
 		}
+		if text, ok := v.(string); ok && t.timely && strings.EqualFold(text, "now") {
+			return envs.Result{Content: fmt.Sprintf("bad call: %q: write the day, not %q", name, text)}, nil
+		}
 		arguments[name] = v
 	}
 	return e.call(ctx, t, arguments)

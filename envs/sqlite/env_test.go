@@ -68,6 +68,16 @@ func TestCallsSayWhatSQLiteSays(t *testing.T) {
 	}
 }
 
+// No model reads the clock, which an episode that is resumed would read at another time.
+func TestNobodyReadsTheClock(t *testing.T) {
+	e := opened(t, map[string]string{"tools/after.sql": "-- The day after.\n-- effect: pure\n-- param day: {\"type\": \"string\"}\nSELECT date(:day, '+1 day');"})
+	for arguments, want := range map[string]string{`{"day":"2026-02-28"}`: "2026-03-01", `{"day":"now"}`: `bad call: "day": write the day, not "now"`, `{"day":"NOW"}`: `bad call: "day": write the day, not "NOW"`} {
+		if r := step(t, e, "after", arguments); r.Content != want {
+			t.Errorf("%s: %q, not %q", arguments, r.Content, want)
+		}
+	}
+}
+
 // A call that fails half-way has changed nothing.
 func TestCallsAreWhole(t *testing.T) {
 	e := opened(t, map[string]string{"tools/lend_all.sql": "-- Lends all.\n-- effect: episode_local\nINSERT INTO loans VALUES (1, 'Ada', 3);\nINSERT INTO loans VALUES (1, 'Bea', 3);"})

@@ -30,6 +30,7 @@ type tool struct {
 	parameters []string // in the header's order
 	none       string
 	ends       bool
+	timely     bool // a statement has a function of time, to which "now" is the clock
 }
 
 const (
