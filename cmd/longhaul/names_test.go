@@ -38,3 +38,16 @@ func TestConfigRefusesTheShapesThatTinyRefuses(t *testing.T) {
 		t.Error("no shape was refused")
 	}
 }
+
+// What `longhaul init` writes is right for each environment.
+func TestEveryEnvironmentHasARecipe(t *testing.T) {
+	for _, env := range registered().Envs {
+		cfg, err := config.Default(env)
+		if err == nil {
+			err = config.Check(cfg, registered())
+		}
+		if err != nil {
+			t.Errorf("%s: %v", env, err)
+		}
+	}
+}
