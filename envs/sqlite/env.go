@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -66,115 +64,6 @@ func (s seed) into(ctx context.Context, d *database) error {
 		}
 	}
 	return nil
-}
-
-func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
-	if err := e.running(); err != nil {
-		return envs.Result{}, err
-	}
-	if e.ended {
-		return envs.Result{Content: "closed", Done: true}, nil
-	}
-	if call.Name == envs.FinalText && e.world.final != nil {
-		return e.answer(ctx, call)
-	}
-	t, ok := e.world.tools[call.Name]
-	if !ok {
-		return envs.Result{Content: fmt.Sprintf("bad call: there is no tool %.64q", call.Name)}, nil
-	}
-	if wrong := t.Check(call.Arguments); wrong != "" {
-		return envs.Result{Content: "bad call: " + wrong}, nil
-	}
-	given := map[string]json.RawMessage{}
-	if err := json.Unmarshal(call.Arguments, &given); err != nil {
-		return envs.Result{Content: "bad call: the arguments are not JSON"}, nil
-	}
-	arguments := map[string]any{}
-	for name, raw := range given {
-		v, err := value(raw)
-		if err != nil {
-			return envs.Result{Content: fmt.Sprintf("bad call: %q: %v", name, err)}, nil
-		}
-		if text, ok := v.(string); ok && t.timely && strings.EqualFold(text, "now") {
-			return envs.Result{Content: fmt.Sprintf("bad call: %q: write the day, not %q", name, text)}, nil
-		}
-		arguments[name] = v
-	}
-	return e.call(ctx, t, arguments)
-}
-
-// answer takes the message that ends an episode.
-func (e *env) answer(ctx context.Context, call envs.Call) (envs.Result, error) {
-	var text string
-	if err := json.Unmarshal(call.Arguments, &text); err != nil {
-		return envs.Result{Content: "bad call: the final answer is no text"}, nil
-	}
-	r, err := e.call(ctx, e.world.final, map[string]any{"text": text})
-	e.ended, r.Done = err == nil, true
-	return r, err
-}
-
-// call runs a tool in one transaction: all of it has happened, or nothing.
-func (e *env) call(ctx context.Context, t *tool, arguments map[string]any) (envs.Result, error) {
-	content, found, err := e.run(ctx, t, arguments)
-	if words, refused := refusal(err); refused {
-		return envs.Result{Content: "error: " + words}, nil
-	}
-	if err != nil {
-		return envs.Result{}, e.broken(t.Name, err)
-	}
-	e.ended = t.ends && found
-	return envs.Result{Content: content, Done: e.ended}, nil
-}
-
-func (e *env) run(ctx context.Context, t *tool, arguments map[string]any) (content string, found bool, err error) {
-	if t.Effect != envs.Pure {
-		if err := e.data.do(ctx, "BEGIN"); err != nil {
-			return "", false, err
-		}
-		defer func() {
-			if err == nil {
-				err = e.data.do(ctx, "COMMIT")
-			}
-			if err != nil {
-				_ = e.data.do(context.WithoutCancel(ctx), "ROLLBACK") // a trigger may have rolled back already
-			}
-		}()
-	}
-	for _, s := range t.statements {
-		if content, found, err = e.execute(ctx, s, arguments, t.none); err != nil {
-			return "", false, err
-		}
-	}
-	return content, found, nil
-}
-
-// execute runs one statement and says what it gave; found is false when that is no row.
-func (e *env) execute(ctx context.Context, s statement, arguments map[string]any, none string) (string, bool, error) {
-	named := make([]any, len(s.parameters))
-	for i, p := range s.parameters {
-		named[i] = sql.Named(p, arguments[p])
-	}
-	if !s.rows {
-		r, err := e.data.conn.ExecContext(ctx, s.sql, named...)
-		if err != nil {
-			return "", false, err
-		}
-		n, err := r.RowsAffected()
-		if n == 0 {
-			return none, false, err
-		}
-		return "done", true, err
-	}
-	columns, rows, err := e.data.rows(ctx, s.sql, named...)
-	if err != nil || len(rows) == 0 {
-		return none, false, err
-	}
-	lines := make([]string, len(rows))
-	for i, row := range rows {
-		lines[i] = shown(columns, row)
-	}
-	return strings.Join(lines, "\n"), true, nil
 }
 
 func (e *env) Score(ctx context.Context) (rl.Score, error) {

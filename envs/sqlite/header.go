@@ -1,9 +1,10 @@
 package sqlite
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,57 +39,75 @@ const (
 	defaultTimeout = 5 * time.Second
 )
 
+// header is a tool's header while it is read.
+type header struct {
+	*tool
+	keys       map[string]bool // that it has had
+	properties []string        // name and schema, as they stand in the JSON schema of the arguments
+	required   []string
+}
+
 // readTool reads a tool's file. The error names the line.
 func readTool(at, name string, source []byte) (*tool, error) {
 	t := &tool{Tool: envs.Tool{Tool: rl.Tool{Name: name}, OutputCap: defaultCap, Timeout: defaultTimeout}, none: "none"}
-	properties, required := []byte{}, []string{}
-	keys, text, line := map[string]bool{}, string(source), 0
-	for strings.HasPrefix(text, "--") {
-		line++
+	h := header{tool: t, keys: map[string]bool{}, required: []string{}}
+	text, line := string(source), 1
+	for ; strings.HasPrefix(text, "--"); line++ {
 		var comment string
-		comment, text, _ = strings.Cut(text, "\n")
-		comment = strings.TrimSpace(comment[2:])
-		key, value, isKey := strings.Cut(comment, ":")
-		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-		word, parameter, _ := strings.Cut(key, " ")
-		if !isKey || !headerKey(word) {
-			if len(keys) > 0 {
-				return nil, fmt.Errorf("%s:%d: %q is no key of a header: effect, param NAME, none, cap, timeout or ends, then a colon", at, line, comment)
-			}
-			t.Description = strings.TrimSpace(t.Description + " " + comment)
-			continue
-		}
-		if keys[key] {
-			return nil, fmt.Errorf("%s:%d: a second %q", at, line, key)
-		}
-		keys[key] = true
-		if word == "param" {
-			bare, optional := strings.CutSuffix(parameter, "?")
-			if !validName(bare) || !json.Valid([]byte(value)) || !strings.HasPrefix(value, "{") {
-				return nil, fmt.Errorf(`%s:%d: expected "param NAME: {JSON schema}", such as: -- param order: {"type": "string"}`, at, line)
-			}
-			properties = fmt.Appendf(properties, "%q:%s,", bare, value)
-			t.parameters = append(t.parameters, bare)
-			if !optional {
-				required = append(required, bare)
-			}
-			continue
-		}
-		if err := t.set(word, value); err != nil {
-			return nil, fmt.Errorf("%s:%d: %s: %w", at, line, key, err)
+		comment, text, _ = strings.Cut(text[2:], "\n")
+		if err := h.read(strings.TrimSpace(comment)); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", at, line, err)
 		}
 	}
 	switch {
 	case t.Description == "":
-		return nil, fmt.Errorf("%s:1: it must begin with what the agent is told of the tool, as a comment: -- Pays back ...", at)
+		return nil, fmt.Errorf("%s:1: it must begin with a comment, which is what the agent is told of the tool", at)
 	case t.Effect == "":
 		return nil, fmt.Errorf("%s:1: its header has no effect: pure or episode_local", at)
 	}
 	t.Parameters = fmt.Appendf(nil, `{"type":"object","properties":{%s},"required":%s,"additionalProperties":false}`,
-		bytes.TrimSuffix(properties, []byte(",")), rl.CanonicalJSON(required))
+		strings.Join(h.properties, ","), rl.CanonicalJSON(h.required))
 	var err error
-	t.statements, err = split(at, text, line+1)
+	t.statements, err = split(at, text, line)
 	return t, err
+}
+
+// read takes in a line of the header.
+func (h *header) read(comment string) error {
+	key, value, isKey := strings.Cut(comment, ":")
+	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+	word, parameter, _ := strings.Cut(key, " ")
+	switch {
+	case !isKey || !headerKey(word):
+		if len(h.keys) > 0 {
+			return fmt.Errorf("%q is no key of a header: effect, param NAME, none, cap, timeout or ends, then a colon", comment)
+		}
+		h.Description = strings.TrimSpace(h.Description + " " + comment)
+		return nil
+	case h.keys[key]:
+		return fmt.Errorf("a second %q", key)
+	}
+	h.keys[key] = true
+	if word == "param" {
+		return h.parameter(parameter, value)
+	}
+	if err := h.set(word, value); err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return nil
+}
+
+func (h *header) parameter(name, schema string) error {
+	bare, optional := strings.CutSuffix(name, "?")
+	if !validName(bare) || slices.Contains(h.parameters, bare) || !json.Valid([]byte(schema)) || !strings.HasPrefix(schema, "{") {
+		return errors.New(`expected "param NAME: {JSON schema}", each name once, such as: -- param order: {"type": "string"}`)
+	}
+	h.properties = append(h.properties, fmt.Sprintf("%q:%s", bare, schema))
+	h.parameters = append(h.parameters, bare)
+	if !optional {
+		h.required = append(h.required, bare)
+	}
+	return nil
 }
 
 func headerKey(word string) bool {

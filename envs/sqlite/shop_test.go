@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -141,8 +142,11 @@ func TestDemonstrationsVary(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(300) {
 		d := w.demonstrate(seed)
-		order := string(d.Messages[2].ToolCalls[0].Arguments)
-		number := strings.Trim(order, `{"order: }`)
+		var asked struct{ Order string }
+		if err := json.Unmarshal(d.Messages[2].ToolCalls[0].Arguments, &asked); err != nil {
+			t.Fatal(err)
+		}
+		number := asked.Order
 		if held["order "+number] || !strings.Contains(d.Messages[1].Content, number) || !strings.HasPrefix(d.Messages[3].Content, number+" of ") {
 			t.Fatalf("seed %d: %+v", seed, d.Messages)
 		}

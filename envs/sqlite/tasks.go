@@ -107,36 +107,11 @@ func readTasks(at string, source []byte) (map[rl.Split][]*task, error) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		t := &task{line: i + 1, source: line}
-		d := json.NewDecoder(bytes.NewReader(line))
-		d.DisallowUnknownFields()
-		if err := d.Decode(t); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", at, t.line, err)
+		t, err := readTask(line)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", at, i+1, err)
 		}
-		if _, err := d.Token(); err != io.EOF {
-			return nil, fmt.Errorf("%s:%d: more than one task in a line", at, t.line)
-		}
-		switch {
-		case t.Split != rl.Train && t.Split != rl.Eval && t.Split != rl.WarmUp:
-			return nil, fmt.Errorf("%s:%d: split is %q: expected train, eval or warm_up", at, t.line, t.Split)
-		case t.Goal == "":
-			return nil, fmt.Errorf("%s:%d: it has no goal", at, t.line)
-		case len(t.Checks) == 0:
-			return nil, fmt.Errorf("%s:%d: it has no checks", at, t.line)
-		case t.Split == rl.WarmUp && len(t.Reference) == 0:
-			return nil, fmt.Errorf("%s:%d: a warm_up task is shown by its reference, and it has none", at, t.line)
-		case t.Split != rl.WarmUp && len(t.Vary) > 0:
-			return nil, fmt.Errorf("%s:%d: only a warm_up task can vary: any other is the same each time", at, t.line)
-		}
-		for _, v := range t.Vary {
-			if !varies(v) || !strings.Contains(t.Goal, v) {
-				return nil, fmt.Errorf("%s:%d: vary: %q: expected letters and digits that the goal has", at, t.line, v)
-			}
-		}
-		if len(t.Facts) == 0 {
-			t.Facts = []string{t.Goal}
-		}
-		t.index = len(tasks[t.Split])
+		t.line, t.index = i+1, len(tasks[t.Split])
 		tasks[t.Split] = append(tasks[t.Split], t)
 	}
 	for _, split := range []rl.Split{rl.Train, rl.Eval} {
@@ -145,6 +120,39 @@ func readTasks(at string, source []byte) (map[rl.Split][]*task, error) {
 		}
 	}
 	return tasks, apart(at, tasks)
+}
+
+func readTask(line []byte) (*task, error) {
+	t := &task{source: line}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(t); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("more than one task in a line")
+	}
+	switch {
+	case t.Split != rl.Train && t.Split != rl.Eval && t.Split != rl.WarmUp:
+		return nil, fmt.Errorf("split is %q: expected train, eval or warm_up", t.Split)
+	case t.Goal == "":
+		return nil, errors.New("it has no goal")
+	case len(t.Checks) == 0:
+		return nil, errors.New("it has no checks")
+	case t.Split == rl.WarmUp && len(t.Reference) == 0:
+		return nil, errors.New("a warm_up task is shown by its reference, and it has none")
+	case t.Split != rl.WarmUp && len(t.Vary) > 0:
+		return nil, errors.New("only a warm_up task can vary: any other is the same each time")
+	}
+	for _, v := range t.Vary {
+		if !varies(v) || !strings.Contains(t.Goal, v) {
+			return nil, fmt.Errorf("vary: %q: expected letters and digits that the goal has", v)
+		}
+	}
+	if len(t.Facts) == 0 {
+		t.Facts = []string{t.Goal}
+	}
+	return t, nil
 }
 
 // apart checks that no fact of an eval task is one of another split's.

@@ -1,0 +1,82 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// check holds every task against the schema and the tools: its rows can be inserted, its checks only read, and its reference calls
+// tools. A task whose checks all hold before anything was done would teach to do nothing.
+func (w *world) check(ctx context.Context) error {
+	e := &env{world: w}
+	defer e.Close()
+	for _, split := range []rl.Split{rl.Train, rl.Eval, rl.WarmUp} {
+		for _, t := range w.tasks[split] {
+			if err := e.check(ctx, t); err != nil {
+				return fmt.Errorf("tasks.jsonl:%d: %w", t.line, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (e *env) check(ctx context.Context, t *task) error {
+	if err := e.begin(ctx, t); err != nil {
+		return err
+	}
+	for _, c := range t.Checks {
+		if err := c.check(ctx, e.data); err != nil {
+			return fmt.Errorf("check %q: %w", c.Why, err)
+		}
+	}
+	if err := e.world.plays(t); err != nil {
+		return fmt.Errorf("reference: %w", err)
+	}
+	s, err := e.score(ctx, t)
+	if err == nil && s.Value == 1 {
+		err = errors.New("its checks hold before anything was done: doing nothing would earn full reward")
+	}
+	return err
+}
+
+func (c check) check(ctx context.Context, d *database) error {
+	if c.Why == "" {
+		return errors.New("it needs a why: what is wrong when it does not hold")
+	}
+	statements, err := split("sql", c.SQL, 1)
+	if err != nil {
+		return err
+	}
+	if len(statements) != 1 || len(statements[0].parameters) > 0 {
+		return errors.New("expected one SELECT without parameters")
+	}
+	if wrong := statements[0].allowed(may.pure); wrong != "" {
+		return errors.New(wrong)
+	}
+	columns, writes, err := d.explain(ctx, c.SQL)
+	if err == nil && (writes || columns != 1) {
+		err = errors.New("expected a SELECT of one column")
+	}
+	return err
+}
+
+// plays reports whether a reference calls tools that there are, with arguments that they take.
+func (w *world) plays(t *task) error {
+	for i, c := range t.Reference {
+		tool := w.tools[c.Tool]
+		if c.Tool == envs.FinalText {
+			tool = w.final
+		}
+		if tool == nil {
+			return fmt.Errorf("call %d: there is no tool %q", i+1, c.Tool)
+		}
+		if wrong := tool.Check(c.Arguments); wrong != "" {
+			return fmt.Errorf("call %d: %s", i+1, wrong)
+		}
+	}
+	return nil
+}
