@@ -82,6 +82,9 @@ func (b blobs) sweep(db *bolt.DB) error {
 	err := db.View(func(tx *bolt.Tx) error {
 		return tx.Bucket(root).ForEachBucket(func(name []byte) error {
 			return bucketOf(tx, string(name)).ForEach(func(_, v []byte) error {
+				if inIndex(v) {
+					return nil
+				}
 				e, err := decodeEntry(v)
 				named[e.Blob] = true
 				unreadable = unreadable || err != nil

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -53,6 +54,13 @@ func decodeEntry(b []byte) (e entry, err error) {
 		e.content = content
 	}
 	return e, nil
+}
+
+// inIndex reports, without reading all of it, that an entry names no blob: most do not, and each start asks about all of
+// them. Of the JSON's fields that of the blob comes first.
+func inIndex(b []byte) bool {
+	_, n := binary.Uvarint(b)
+	return n > 0 && bytes.HasPrefix(b[n:], []byte(`{"size":`))
 }
 
 // bucketOf is an S3 bucket's entries, or nil while it has none.
