@@ -7,6 +7,7 @@ export GO
 FUZZTIME ?= 20s
 SEEDS ?= 101-110
 KILLS ?= 60
+OUTAGE ?= 60s
 # The checkers are no dependencies of the module: each is built at its pinned version when it is run.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 WORKFLOWCHECK := go.temporal.io/sdk/contrib/tools/workflowcheck@v0.6.0
@@ -67,8 +68,8 @@ bench: build ## measures this machine, as ratios of things measured side by side
 	@./bin/longhaul bench $(ARGS)
 
 .PHONY: crash
-crash: ## kills everything, KILLS (60) times at random and at every named point, and compares what is left
-	@LONGHAUL_KILLS=$(KILLS) $(GO) test -run 'Kill|Crash|Resume|Paused|Faulty' -count=1 -timeout 60m -v ./... | grep -v -e 'no test files' -e 'no tests to run'
+crash: ## kills everything, KILLS (60) times at random and at every named point, takes the policy away for OUTAGE (60s), and compares what is left
+	@LONGHAUL_KILLS=$(KILLS) LONGHAUL_OUTAGE=$(OUTAGE) $(GO) test -run 'Kill|Crash|Resume|Paused|Faulty|Outlives' -count=1 -timeout 60m -v ./... | grep -v -e 'no test files' -e 'no tests to run'
 
 .PHONY: results
 results: build ## trains the demo on ten fresh seeds (SEEDS=101-110), and every estimator with every loss, and a noisy judge; goes on where it was stopped

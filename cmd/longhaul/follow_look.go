@@ -17,7 +17,7 @@ import (
 // look finds the stage under way, how far it is, and whether it waits for something that failed.
 func (o observer) look(ctx context.Context, s *runStatus, of *workflowservice.DescribeWorkflowExecutionResponse) {
 	told := reports{}
-	o.pending(ctx, s, of, told)
+	again := o.pending(ctx, s, of, told)
 	left := 0
 	for _, c := range of.PendingChildren {
 		s.Stage = c.WorkflowTypeName
@@ -25,20 +25,32 @@ func (o observer) look(ctx context.Context, s *runStatus, of *workflowservice.De
 		if err != nil {
 			continue // it may end between the two questions
 		}
-		o.pending(ctx, s, d, told)
+		if tried := o.pending(ctx, s, d, told); again == nil {
+			again = tried
+		}
 		for _, a := range d.PendingActivities {
 			if a.ActivityType.GetName() == "RunTrajectory" {
 				left++
 			}
 		}
 	}
-	s.Servers = told.servers()
+	if s.Servers = told.servers(); s.WaitingFor == nil && again != nil && nobodyServes(s.Servers) {
+		s.WaitingFor = o.waits(ctx, again)
+	}
 	if s.Progress == nil && left > 0 {
 		s.Progress = &progress{What: "rollout activities left", Done: left}
 	}
 }
 
-func (o observer) pending(ctx context.Context, s *runStatus, of *workflowservice.DescribeWorkflowExecutionResponse, told reports) {
+// failedTry is an activity whose last attempt failed.
+type failedTry struct {
+	of *commonpb.WorkflowExecution
+	*workflowpb.PendingActivityInfo
+}
+
+// pending looks at a workflow's activities. It returns a rollout that failed and is at work again, nil where none is: what
+// it asks may still be away.
+func (o observer) pending(ctx context.Context, s *runStatus, of *workflowservice.DescribeWorkflowExecutionResponse, told reports) (again *failedTry) {
 	for _, a := range of.PendingActivities {
 		if s.Stage == "" {
 			s.Stage = a.ActivityType.GetName()
@@ -47,22 +59,30 @@ func (o observer) pending(ctx context.Context, s *runStatus, of *workflowservice
 			s.Progress, s.Job = &progress{p.What, p.Done, p.Total}, p.Job
 		}
 		told.take(a)
-		waits := a.State == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && a.Attempt > 1 // else it is at work again
-		if waits && a.LastFailure != nil && a.LastFailure.GetApplicationFailureInfo().GetType() != workers.Lost && s.WaitingFor == nil {
+		failed := a.Attempt > 1 && a.LastFailure != nil && a.LastFailure.GetApplicationFailureInfo().GetType() != workers.Lost
+		switch {
+		case failed && a.State == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && s.WaitingFor == nil:
 			s.Job = nil // what it told of its job is of the attempt before
-			s.WaitingFor = &waiting{What: a.ActivityType.GetName(), Since: o.firstScheduled(ctx, of.WorkflowExecutionInfo.Execution, a), Why: a.LastFailure.Message}
+			s.WaitingFor = o.waits(ctx, &failedTry{of.WorkflowExecutionInfo.Execution, a})
+		case failed && a.ActivityType.GetName() == "RunTrajectory":
+			again = &failedTry{of.WorkflowExecutionInfo.Execution, a}
 		}
 	}
+	return again
+}
+
+func (o observer) waits(ctx context.Context, a *failedTry) *waiting {
+	return &waiting{What: a.ActivityType.GetName(), Since: o.firstScheduled(ctx, a), Why: a.LastFailure.Message}
 }
 
 // firstScheduled is when an activity was asked for, from its workflow's history: a pending activity knows the time of
 // its newest attempt alone. Where the history cannot be read it is the end of the attempt before.
-func (o observer) firstScheduled(ctx context.Context, of *commonpb.WorkflowExecution, a *workflowpb.PendingActivityInfo) time.Time {
-	key := of.RunId + "/" + a.ActivityId
+func (o observer) firstScheduled(ctx context.Context, a *failedTry) time.Time {
+	key := a.of.RunId + "/" + a.ActivityId
 	if t, ok := o.scheduled[key]; ok {
 		return t
 	}
-	for events := o.client.GetWorkflowHistory(ctx, of.WorkflowId, of.RunId, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+	for events := o.client.GetWorkflowHistory(ctx, a.of.WorkflowId, a.of.RunId, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
 		e, err := events.Next()
 		if err != nil {
 			break

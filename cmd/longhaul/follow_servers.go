@@ -52,6 +52,11 @@ func (r reports) servers() (all []policy.ServerStatus) {
 	return all
 }
 
+// nobodyServes reports whether all servers are ejected: a rollout that asks them is an attempt to find one that is back.
+func nobodyServes(all []policy.ServerStatus) bool {
+	return len(all) > 0 && !slices.ContainsFunc(all, func(s policy.ServerStatus) bool { return s.State != "ejected" })
+}
+
 func serverRow(s policy.ServerStatus) []string {
 	load := fmt.Sprintf("%s, %d episodes, %d requests", s.State, s.Episodes, s.InFlight)
 	if s.Limit > 0 {

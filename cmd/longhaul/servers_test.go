@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -26,6 +28,7 @@ import (
 	"github.com/longhaul-rl/longhaul/store"
 	"github.com/longhaul-rl/longhaul/tiny"
 	"github.com/longhaul-rl/longhaul/workers"
+	"github.com/longhaul-rl/longhaul/workflows"
 )
 
 // served is the embedded parts with a worker, and three policy servers that listen on ports of their own and find a run's
@@ -55,7 +58,8 @@ func (s *policyServer) start(t *testing.T) {
 	go s.server.Serve(l)
 }
 
-func newServed(t *testing.T) *served {
+// newServed starts the parts; addresses are those of the policy servers, or empty for any.
+func newServed(t *testing.T, addresses [3]string) *served {
 	d, err := dev.Start(t.Context(), dev.Options{Dir: t.TempDir(), Temporal: true, S3: true})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +84,7 @@ func newServed(t *testing.T) *served {
 			t.Fatal(err)
 		}
 		t.Cleanup(embedded.Close)
-		one := &policyServer{address: "127.0.0.1:0"}
+		one := &policyServer{address: cmp.Or(addresses[i], "127.0.0.1:0")}
 		one.handler = faults.Of(
 			faults.On("", "", faults.While(one.hangs.Load), faults.Hang),
 			faults.On("POST", "", faults.While(one.slow.Load), faults.Slow(500*time.Millisecond)),
@@ -155,47 +159,96 @@ func (s *served) weights(run rl.RunID, n rl.UpdateNumber) string {
 	return f.SHA256
 }
 
+// away is how long all policy servers are out. `make crash` asks for a minute by LONGHAUL_OUTAGE.
+func away(t *testing.T) time.Duration {
+	s := os.Getenv("LONGHAUL_OUTAGE")
+	if s == "" {
+		return 5 * time.Second
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatalf("LONGHAUL_OUTAGE: %v", err)
+	}
+	return d
+}
+
 // A run on three servers, of which one hangs, one dies and comes back, and then all are away for a while: `status` tells of
-// each, no episode is lost or played otherwise, and the run ends with the weights of an undisturbed one.
+// each and says all the while what the run waits for, no episode is lost or played otherwise, nobody is scored 0 for it, and
+// the run ends with what an undisturbed one leaves, byte for byte.
 func TestARunOutlivesItsPolicyServers(t *testing.T) {
-	s := newServed(t)
-	if err := s.launch("base", "").Get(t.Context(), nil); err != nil {
-		t.Fatal(err)
+	var addresses [3]string // are in the configuration, and so the same for both
+	ends := map[string]remains{}
+	for name, disturb := range map[string]func(*served){"calm": nil, "rough": (*served).disturb} {
+		t.Run(name, func(t *testing.T) {
+			s := newServed(t, addresses)
+			for i, one := range s.servers {
+				addresses[i] = one.address
+			}
+			if err := s.launch("base", "").Get(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if disturb != nil {
+				for _, one := range s.servers {
+					one.slow.Store(true)
+				}
+			}
+			run := s.launch("run", "base@000000")
+			if disturb != nil {
+				disturb(s)
+			}
+			var out workflows.TrainOut
+			if err := run.Get(t.Context(), &out); err != nil {
+				t.Fatal(err)
+			}
+			unfailed(t, s.client)
+			if s.weights("run", 4) == s.weights("run", 0) {
+				t.Error("it learnt nothing")
+			}
+			for n := rl.UpdateNumber(1); n <= 4; n++ {
+				_, ledger, err := store.FindJSON[rl.Ledger](t.Context(), s.store, store.LedgerKey("run", n))
+				if err != nil || !ledger.Balanced || ledger.LeftOut[rl.PolicyFailed]+ledger.LeftOut[rl.Stale]+ledger.LeftOut[rl.NoLogProbs] != 0 {
+					t.Errorf("update %d: left out %v, balanced %v, %v", n, ledger.LeftOut, ledger.Balanced, err)
+				}
+			}
+			ends[name] = remainsOf(t, s.store, "run", doneCheckpoint{rl.VersionOf("run", 4), out.Checkpoint.SHA256})
+			t.Log(ends[name])
+		})
 	}
-	if err := s.launch("calm", "base@000000").Get(t.Context(), nil); err != nil {
-		t.Fatal(err)
+	if ends["calm"] != ends["rough"] {
+		t.Errorf("the run ends with\n%v, undisturbed with\n%v", ends["rough"], ends["calm"])
 	}
+}
+
+// disturb breaks the servers of a run one after the other, and mends them.
+func (s *served) disturb() {
 	states := func(r runStatus) (all []string) {
 		for _, one := range r.Servers {
 			all = append(all, one.State)
 		}
 		return all
 	}
+	waits := func(r runStatus) bool {
+		return r.WaitingFor != nil && r.WaitingFor.What == "RunTrajectory" && strings.HasPrefix(r.WaitingFor.Why, "policy http://127.0.0.1:")
+	}
+	s.until("run", "episodes of update 1 are played", func(r runStatus) bool { return r.Update == 1 && r.Stage == "Collect" })
 	s.servers[0].hangs.Store(true)
 	s.servers[1].server.Close()
-	s.servers[2].slow.Store(true)
-	rough := s.launch("rough", "base@000000")
-	s.until("rough", "two servers are ejected", func(r runStatus) bool { return slices.Equal(states(r), []string{"ejected", "ejected", "healthy"}) })
+	s.until("run", "two servers are ejected", func(r runStatus) bool { return slices.Equal(states(r), []string{"ejected", "ejected", "healthy"}) })
 	s.servers[2].hangs.Store(true) // the last one: now it is an outage
-	s.until("rough", "the run waits", func(r runStatus) bool {
-		return r.WaitingFor != nil && r.WaitingFor.What == "RunTrajectory" && strings.HasPrefix(r.WaitingFor.Why, "policy http://127.0.0.1:")
-	})
-	time.Sleep(5 * time.Second)
-	s.servers[1].start(t)
+	s.until("run", "the run waits", waits)
+	for until := time.Now().Add(away(s.T)); time.Now().Before(until); time.Sleep(time.Second) {
+		r, err := observer{client: s.client, store: s.store, run: "run", scheduled: map[string]time.Time{}}.status(s.Context())
+		if err != nil || !waits(r) || r.State != workflows.Running {
+			s.Errorf("in the outage the status is %+v, waiting for %+v, %v", r, r.WaitingFor, err)
+			continue
+		}
+		s.Logf("update %d waits for %s since %s (%.0f s): %s", r.Update, r.WaitingFor.What, r.WaitingFor.Since.Format(time.TimeOnly), time.Since(r.WaitingFor.Since).Seconds(), r.WaitingFor.Why)
+	}
+	s.servers[1].start(s.T)
 	s.servers[0].hangs.Store(false)
 	s.servers[2].hangs.Store(false)
-	s.servers[2].slow.Store(false)
-	if err := rough.Get(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	if s.weights("rough", 4) != s.weights("calm", 4) || s.weights("rough", 0) == s.weights("rough", 4) {
-		t.Error("the run did not end with the weights of an undisturbed one")
-	}
-	for n := rl.UpdateNumber(1); n <= 4; n++ {
-		_, ledger, err := store.FindJSON[rl.Ledger](t.Context(), s.store, store.LedgerKey("rough", n))
-		if err != nil || !ledger.Balanced || ledger.LeftOut[rl.PolicyFailed]+ledger.LeftOut[rl.Stale]+ledger.LeftOut[rl.NoLogProbs] != 0 {
-			t.Errorf("update %d: left out %v, balanced %v, %v", n, ledger.LeftOut, ledger.Balanced, err)
-		}
+	for _, one := range s.servers {
+		one.slow.Store(false)
 	}
 }
 
