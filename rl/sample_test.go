@@ -86,20 +86,29 @@ func TestSamplesSayWhyThereAreNone(t *testing.T) {
 	}
 }
 
+// drawn is a trajectory whose history is changed or not from turn to turn.
+func drawn(t *rapid.T) Trajectory {
+	token := rapid.Int32Range(0, 2) // few, so that prefixes agree by chance too
+	var prompts, actions [][]int32
+	var sequence []int32
+	for range rapid.IntRange(1, 6).Draw(t, "turns") {
+		keep := rapid.OneOf(rapid.Just(len(sequence)), rapid.IntRange(0, len(sequence))).Draw(t, "keep")
+		prompt := slices.Concat(sequence[:keep], rapid.SliceOfN(token, 0, 4).Draw(t, "prompt"))
+		action := rapid.SliceOfN(token, 1, 3).Draw(t, "action")
+		sequence = slices.Concat(prompt, action)
+		prompts, actions = append(prompts, prompt), append(actions, action)
+	}
+	return played(prompts, actions)
+}
+
 // Whatever happens to the history, every sampled token is trained on once, after the prompt it was sampled from.
 func TestSamplesTrainEveryTokenOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		token := rapid.Int32Range(0, 2) // few, so that prefixes agree by chance too
-		var prompts, actions [][]int32
-		var sequence []int32
-		for range rapid.IntRange(1, 6).Draw(t, "turns") {
-			keep := rapid.OneOf(rapid.Just(len(sequence)), rapid.IntRange(0, len(sequence))).Draw(t, "keep")
-			prompt := slices.Concat(sequence[:keep], rapid.SliceOfN(token, 0, 4).Draw(t, "prompt"))
-			action := rapid.SliceOfN(token, 1, 3).Draw(t, "action")
-			sequence = slices.Concat(prompt, action)
-			prompts, actions = append(prompts, prompt), append(actions, action)
+		trajectory := drawn(t)
+		sequence, actions := []int32(nil), [][]int32(nil)
+		for _, turn := range trajectory.Turns {
+			sequence, actions = Sequence(sequence, turn.Action), append(actions, turn.Action.Tokens)
 		}
-		trajectory := played(prompts, actions)
 		got, why := trajectory.Samples()
 		if why != "" {
 			t.Fatal(why)
