@@ -1,7 +1,9 @@
-"""Rows laid end to end, so that a forward pass has about as many tokens whatever the rows' lengths.
+"""Rows laid end to end, so that a forward pass has about as many tokens whatever the rows' lengths, and what several of them begin
+with laid once: the prompt of a group, the history of an episode whose rows part in its middle.
 
-Each row counts its positions from 0 and sees only itself: transformers makes the block-diagonal mask from positions that begin
-anew (find_packed_sequence_indices in its masking_utils.py), and attention kernels for packed sequences are given the same.
+Each row counts its positions from 0 and sees only itself. Where nothing is shared, transformers makes the block-diagonal mask from
+positions that begin anew (find_packed_sequence_indices in its masking_utils.py), and attention kernels for packed sequences are
+given the same. Where something is, rows are the paths of a tree of tokens, and a mask says who is before whom.
 """
 
 from collections.abc import Sequence
@@ -20,6 +22,7 @@ class Pack:
     rows: list[Row]
     tokens: Tensor  # i64 [1, tokens]
     positions: Tensor  # i64 [1, tokens]
+    sees: Tensor | None  # bool [1, 1, tokens, tokens]: which tokens each attends to; None: those of its row up to itself
     before: Tensor  # i64 [trained]: where the logits are that predict each trained token
     chosen: Tensor  # i64 [trained]: those tokens
 
@@ -38,30 +41,72 @@ class Pack:
         return torch.nn.utils.rnn.pad_sequence(values, batch_first=True).to(self.chosen.device)
 
 
-def pack(units: Sequence[Sequence[Row]], row_tokens: int, device: torch.device) -> list[Pack]:
-    """Packs of at most row_tokens tokens, of whole units in their order: a unit that is longer, and with row_tokens 0 every one,
-    is a pack of its own. Rows without a trained token are left out."""
+def pack(units: Sequence[Sequence[Row]], row_tokens: int, device: torch.device, share: bool = True) -> list[Pack]:
+    """Packs of at most row_tokens tokens, of whole units: a unit that is longer, and with row_tokens 0 every one, is a pack of its
+    own. With share, units that begin alike come together, and what they begin with counts once; else they keep their order.
+    Rows without a trained token are left out."""
+    kept = [rows for unit in units if (rows := [row for row in unit if len(row.at)])]
+    if share:
+        kept.sort(key=lambda rows: order(rows[0]))
     packs: list[list[Row]] = []
     room = 0
-    for unit in units:
-        rows = [row for row in unit if len(row.at)]
-        size = sum(len(row.tokens) for row in rows)
-        if not rows:
-            continue
+    for rows in kept:
+        last = packs[-1][-1] if packs and share else None
+        size = added(rows, last, share)
         if not packs or size > room:
             packs.append([])
-            room = row_tokens
+            room, size = row_tokens, added(rows, None, share)
         packs[-1] += rows
         room -= size
-    return [lay(rows, device) for rows in packs]
+    return [lay(rows, device, share) for rows in packs]
 
 
-def lay(rows: list[Row], device: torch.device) -> Pack:
-    starts = torch.tensor([0] + [len(row.tokens) for row in rows]).cumsum(0).tolist()
+def order(row: Row) -> bytes:
+    """Sorts rows by their tokens."""
+    return row.tokens.numpy().astype(">i8").tobytes()
+
+
+def common(a: Tensor, b: Tensor) -> int:
+    """How many tokens two rows begin with alike."""
+    n = min(len(a), len(b))
+    differ = (a[:n] != b[:n]).nonzero()
+    return int(differ[0]) if len(differ) else n
+
+
+def added(rows: Sequence[Row], last: Row | None, share: bool) -> int:
+    """How many tokens rows add to a pack that ends with last, at most."""
+    n = 0
+    for row in rows:
+        n += len(row.tokens) - (common(row.tokens, last.tokens) if share and last else 0)
+        last = row
+    return n
+
+
+def lay(rows: list[Row], device: torch.device, share: bool = True) -> Pack:
+    """One pack of rows, which keep their order: only their tokens are laid in an order of their own."""
+    laid, positions, paths, blocks, at = [], [], {}, [], 0
+    last, path = None, torch.zeros(0, dtype=torch.long)
+    for i in sorted(range(len(rows)), key=lambda i: order(rows[i])) if share else range(len(rows)):
+        tokens = rows[i].tokens
+        shared = common(tokens, last) if share and last is not None else 0
+        n = len(tokens) - shared
+        path = torch.cat([path[:shared], torch.arange(at, at + n)])
+        laid.append(tokens[shared:])
+        positions.append(torch.arange(shared, len(tokens)))
+        blocks.append((at, n, path[:shared]))
+        paths[i], last, at = path, tokens, at + n
+    sees = None
+    if any(len(ahead) for _, _, ahead in blocks):
+        sees = torch.zeros(at, at, dtype=torch.bool)
+        for start, n, ahead in blocks:
+            sees[start : start + n, ahead] = True
+            sees[start : start + n, start : start + n] = torch.ones(n, n, dtype=torch.bool).tril()
+        sees = sees[None, None].to(device)
     return Pack(
         rows=rows,
-        tokens=torch.cat([row.tokens for row in rows])[None].to(device),
-        positions=torch.cat([torch.arange(len(row.tokens)) for row in rows])[None].to(device),
-        before=torch.cat([row.at - 1 + start for row, start in zip(rows, starts)]).to(device),
+        tokens=torch.cat(laid)[None].to(device),
+        positions=torch.cat(positions)[None].to(device),
+        sees=sees,
+        before=torch.cat([paths[i][row.at - 1] for i, row in enumerate(rows)]).to(device),
         chosen=torch.cat([row.tokens[row.at] for row in rows]).to(device),
     )

@@ -78,6 +78,12 @@ class Policy:
     def context(self) -> int | None:
         return getattr(self.config.get_text_config(), "max_position_embeddings", None)
 
+    @property
+    def shares(self) -> bool:
+        """Whether rows may share what they begin with: every layer takes a mask of whole attention as it is."""
+        c = self.config.get_text_config()
+        return set(getattr(c, "layer_types", None) or ["full_attention"]) == {"full_attention"} and not getattr(c, "sliding_window", None)
+
     def trained(self) -> dict[str, nn.Parameter]:
         """The trained weights, by their names in the checkpoint's files."""
         return {self.file_name(name): p for name, p in self.model.named_parameters() if p.requires_grad}
@@ -90,7 +96,9 @@ class Policy:
         [trained]; gradients run through the latter when they are asked for. Temperature 0 is greedy play, whose log-probabilities
         are those of 1."""
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
-            out = self.model(input_ids=pack.tokens, position_ids=pack.positions, logits_to_keep=pack.before, use_cache=False)
+            out = self.model(
+                input_ids=pack.tokens, position_ids=pack.positions, attention_mask=pack.sees, logits_to_keep=pack.before, use_cache=False
+            )
         logs = (out.logits[0].float() / (temperature or 1.0)).log_softmax(-1)
         chosen = logs.gather(-1, pack.chosen[:, None]).squeeze(-1)
         with torch.set_grad_enabled(entropy and torch.is_grad_enabled()):

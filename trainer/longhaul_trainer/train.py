@@ -71,7 +71,7 @@ class Processes:
 def score(policy: Policy, rows: Sequence[Row], temperature: float, row_tokens: int, told: Callable[[int, int], None]) -> list[Tensor]:
     """The log-probabilities of each row's trained tokens, f32 [trained]."""
     processes = Processes()
-    packs = pack([[row] for row in rows], row_tokens, policy.device)
+    packs = pack([[row] for row in rows], row_tokens, policy.device, policy.shares)
     found: dict[int, Tensor] = {}
     for i, (part, counts) in enumerate(processes.share(packs)):
         new = policy.log_probs(part, temperature)[0].float().cpu()
@@ -108,7 +108,7 @@ class Trainer:
     def step(self, units: Sequence[Sequence[Row]]) -> Stats:
         """One step on units: rows, or pairs of them. Without a trained token it changes nothing; nor does a gradient that is not
         finite, which is an ArithmeticError."""
-        packs = pack(units, self.o.row_tokens, self.policy.device)
+        packs = pack(units, self.o.row_tokens, self.policy.device, self.policy.shares)
         if not packs:
             return Stats()
         rows = [row for part in packs for row in part.rows]

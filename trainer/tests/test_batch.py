@@ -82,6 +82,9 @@ class Order(unittest.TestCase):
             self.assertEqual(items, want)
 
 
+CPU = torch.device("cpu")
+
+
 def row(n: int, trained: int = 1, advantage: float = 0.0, **episode) -> Row:
     at = torch.arange(n - trained, n)
     return Row(torch.arange(n), at, torch.full((trained,), advantage), torch.zeros(trained), {"run": "a", "update": 1, "task": "t", "member": 0} | episode)
@@ -89,17 +92,46 @@ def row(n: int, trained: int = 1, advantage: float = 0.0, **episode) -> Row:
 
 class Packs(unittest.TestCase):
     def test_rows_lie_end_to_end(self):
-        (part,) = pack([[row(3, 2)], [row(4, 1)]], 7, torch.device("cpu"))
+        (part,) = pack([[row(3, 2)], [row(4, 1)]], 7, CPU, share=False)
         self.assertEqual(part.tokens.tolist(), [[0, 1, 2, 0, 1, 2, 3]])
         self.assertEqual(part.positions.tolist(), [[0, 1, 2, 0, 1, 2, 3]])
         self.assertEqual(part.before.tolist(), [0, 1, 5])
         self.assertEqual(part.chosen.tolist(), [1, 2, 3])
         self.assertEqual(part.by_row(torch.tensor([7.0, 8, 9])).tolist(), [[7, 8], [9, 0]])
         self.assertEqual(part.mask().tolist(), [[True, True], [True, False]])
+        self.assertIsNone(part.sees)
+
+    def test_what_rows_begin_with_is_laid_once(self):
+        def of(tokens, *at):
+            return Row(torch.tensor(tokens), torch.tensor(at), torch.zeros(len(at)), torch.zeros(len(at)), {})
+
+        (part,) = pack([[of([1, 2, 5], 2)], [of([7, 8], 1)], [of([1, 2, 3, 4], 2, 3)], [of([1, 2, 3], 2)]], 9, CPU)
+        self.assertEqual([row.tokens.tolist() for row in part.rows], [[1, 2, 3], [1, 2, 3, 4], [1, 2, 5], [7, 8]])
+        self.assertEqual(part.tokens.tolist(), [[1, 2, 3, 4, 5, 7, 8]])
+        self.assertEqual(part.positions.tolist(), [[0, 1, 2, 3, 2, 0, 1]])
+        self.assertEqual(part.before.tolist(), [1, 1, 2, 1, 5])  # a token that two rows sampled is predicted at one place
+        self.assertEqual(part.chosen.tolist(), [3, 3, 4, 5, 8])
+        self.assertEqual(part.sees[0, 0].int().tolist(), [
+            [1, 0, 0, 0, 0, 0, 0],
+            [1, 1, 0, 0, 0, 0, 0],
+            [1, 1, 1, 0, 0, 0, 0],
+            [1, 1, 1, 1, 0, 0, 0],
+            [1, 1, 0, 0, 1, 0, 0],
+            [0, 0, 0, 0, 0, 1, 0],
+            [0, 0, 0, 0, 0, 1, 1],
+        ])
+
+    def test_shared_tokens_count_once(self):
+        def lengths(units, tokens):
+            return [[len(r.tokens) for r in p.rows] for p in pack([[row(n) for n in unit] for unit in units], tokens, CPU)]
+
+        self.assertEqual(lengths([[5], [3], [9], [6]], 6), [[3, 5, 6], [9]])
+        self.assertEqual(lengths([[5], [3], [9], [6]], 9), [[3, 5, 6, 9]])
+        self.assertEqual(lengths([[5, 4], [9, 2]], 0), [[5, 4], [9, 2]])
 
     def test_no_pack_is_too_long_and_no_unit_is_parted(self):
         def lengths(units, tokens):
-            return [[len(r.tokens) for r in p.rows] for p in pack([[row(n, t) for n, t in unit] for unit in units], tokens, torch.device("cpu"))]
+            return [[len(r.tokens) for r in p.rows] for p in pack([[row(n, t) for n, t in unit] for unit in units], tokens, CPU, share=False)]
 
         one = [[(5, 1)], [(3, 1)], [(9, 1)], [(2, 1)], [(4, 0)], [(6, 2)]]
         self.assertEqual(lengths(one, 8), [[5, 3], [9], [2, 6]])

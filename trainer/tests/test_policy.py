@@ -75,6 +75,34 @@ class Policies(unittest.TestCase):
             for one, other in zip(plain.trained().values(), packed.trained().values()):
                 self.near(one, other, 1e-5)
 
+    def test_shared_beginnings_give_what_whole_rows_do(self):
+        """A group with one prompt, in which members sampled the same for a while, twice the same, and one the beginning of another."""
+        g = torch.Generator().manual_seed(5)
+        prompt, said, more = (torch.randint(VOCABULARY, (n,), generator=g) for n in (11, 6, 9))
+        rows = []
+        for i, parts in enumerate(([prompt, said], [prompt, said, more], [prompt, more], [prompt, said, more], [said, more], [prompt, said[:3], more])):
+            tokens = torch.cat(parts)
+            at = torch.arange(len(parts[0]), len(tokens))
+            rows.append(replace(self.rows[0], tokens=tokens, at=at, advantages=torch.randn(len(at), generator=g), sampler=-4 + 0.3 * torch.randn(len(at), generator=g)))
+        alone = score(self.policy(), rows, 0.9, 0, quiet)
+        for row_tokens in (20, 40, 1000):
+            for one, other in zip(score(self.policy(), rows, 0.9, row_tokens, quiet), alone, strict=True):
+                self.near(one, other)
+        self.rows = rows
+        for settings in (Settings(), LORA, Settings(gradient_checkpointing="on")):
+            plain, shared = self.policy(settings), self.policy(settings)
+            a, b = self.train(plain, o=replace(ONE, learning_rate=1e-3)), self.train(shared, o=replace(ONE, learning_rate=1e-3, row_tokens=1000))
+            for name in a:
+                self.assertAlmostEqual(a[name], b[name], delta=1e-5 * max(1, abs(a[name])), msg=name)
+            for one, other in zip(plain.trained().values(), shared.trained().values(), strict=True):
+                self.near(one, other)
+
+    def test_a_window_of_attention_is_not_shared(self):
+        self.assertTrue(self.policy().shares)
+        policy = self.policy()
+        policy.config.layer_types = ["full_attention", "sliding_attention"]
+        self.assertFalse(policy.shares)
+
     def test_checkpointed_gradients_are_the_same(self):
         plain, again = self.policy(), self.policy(Settings(gradient_checkpointing="on"))
         self.train(plain), self.train(again)
