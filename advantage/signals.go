@@ -127,16 +127,24 @@ func histogram(b rl.Batch) []int {
 
 // episodes fills in how long the episodes were, and how many are missing.
 func episodes(s *rl.Signals, groups []rl.Group, ledger rl.Ledger) {
-	played := 0
+	played, later, breaks := 0, 0, map[rl.Break]int{}
 	for _, g := range groups {
 		for _, t := range g.Trajectories {
-			if t != nil {
-				played++
-				s.Turns += float64(len(t.Turns))
-				s.Tokens += float64(t.ActionTokens())
+			if t == nil {
+				continue
+			}
+			played++
+			s.Turns += float64(len(t.Turns))
+			s.Tokens += float64(t.ActionTokens())
+			later += max(0, len(t.Turns)-1)
+			for _, why := range t.Breaks() {
+				if why != "" {
+					breaks[why]++
+				}
 			}
 		}
 	}
+	broken(s, breaks, later)
 	s.Turns, s.Tokens, s.Truncated = share(s.Turns, played), share(s.Tokens, played), share(float64(ledger.Truncated), played)
 	lost := 0
 	for why, n := range ledger.LeftOut {
@@ -146,4 +154,17 @@ func episodes(s *rl.Signals, groups []rl.Group, ledger rl.Ledger) {
 		}
 	}
 	s.Stale, s.Lost = share(float64(ledger.LeftOut[rl.Stale]), ledger.Asked), share(float64(lost), ledger.Asked)
+}
+
+// broken fills in how many of the later turns begin a new row, and why.
+func broken(s *rl.Signals, breaks map[rl.Break]int, later int) {
+	all := 0
+	for why, n := range breaks {
+		if s.Breaks == nil {
+			s.Breaks = map[rl.Break]float64{}
+		}
+		all += n
+		s.Breaks[why] = share(float64(n), later)
+	}
+	s.Broken = share(float64(all), later)
 }

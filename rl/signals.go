@@ -1,5 +1,11 @@
 package rl
 
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
 // Signals are what the rollouts of an update tell of how a run learns, beside rewards and the update job's metrics.
 // ComputeAdvantages puts them on the ledger, and Publish into the update's summary. Shares are from 0 to 1.
 type Signals struct {
@@ -22,6 +28,17 @@ type Signals struct {
 	Lost      float64 `json:"lost_fraction"`      // share of the rollouts left out by a failure or without a score
 
 	Rows int `json:"rows"` // of the batch
+	// Broken is the share of the turns after an episode's first whose prompt does not begin with the tokens so far, so that
+	// a new row begins with each; Breaks the same by why.
+	Broken float64           `json:"prefix_broken_fraction"`
+	Breaks map[Break]float64 `json:"prefix_breaks,omitempty"`
+}
+
+// Broke lists the ways in Breaks, the most frequent first.
+func (s Signals) Broke() []Break {
+	return slices.SortedFunc(maps.Keys(s.Breaks), func(a, b Break) int {
+		return cmp.Or(cmp.Compare(s.Breaks[b], s.Breaks[a]), cmp.Compare(a, b))
+	})
 }
 
 // PassRate is how likely one of k tries at a task solves it (as for UpdateSummary.Success), estimated without bias from the groups that have at

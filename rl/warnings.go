@@ -1,6 +1,9 @@
 package rl
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // condition is something that a person should hear of while it holds.
 type condition struct {
@@ -91,6 +94,7 @@ var conditions = []condition{
 		return fmt.Sprintf("the sampler's and the trainer's log-probabilities of the same tokens differ by %.4f nats a token (KL): their precision, kernels or templates differ%s; give both the same, and correct for the rest (loss.mismatch_cap)",
 			s.u.Metrics["mismatch_kl"], lag)
 	}},
+	{"prefix_broken", .05, .02, signal(func(s seen) float64 { return s.Broken }), seen.whyBroken},
 	{"rollouts_lost", .2, .1, signal(func(s seen) float64 { return s.Lost }), func(s seen) string {
 		return fmt.Sprintf("%.0f %% of the rollouts failed or have no score: `longhaul ledger %s --update %d` says why; mend it, or give them more time (env.turn_timeout, now %s)",
 			100*s.Lost, s.u.Run, s.u.Update, s.cfg.Env.TurnTimeout)
@@ -148,4 +152,23 @@ func (s seen) sides() string {
 		return ""
 	}
 	return fmt.Sprintf(" (%.0f %% below, %.0f %% above)", 100*low, 100*high)
+}
+
+// remedies say what can be done about each way in which a prompt leaves the tokens so far.
+var remedies = map[Break]string{
+	ReasoningStripped: "the chat template, or the server's reasoning parser, drops what the policy thought in earlier turns, as Qwen3's and DeepSeek-R1's templates do: serve a template that keeps it (vLLM: --chat-template) without a reasoning parser, or a model that does not think",
+	CallsRewritten:    "the chat template writes past tool calls otherwise than the policy does (Hermes, Qwen, Llama 3, Mistral: spaces, order of keys, ids): serve a template that writes them as they are sampled (vLLM: --chat-template)",
+	TextRewritten:     "the chat template trims or changes what the policy said, or it is encoded as other tokens: serve a template that leaves messages alone (vLLM: --chat-template)",
+	EndReplaced:       "the chat template ends past turns with another token than the policy does, as Llama 3.1's <|eom_id|> becomes <|eot_id|>: serve a template that keeps it (vLLM: --chat-template)",
+	HistoryRewritten:  "something ahead of what the policy said changes in mid-episode: a date in the template's system message, or an environment or agent that shortens its history",
+}
+
+// whyBroken names the ways, the most frequent first, and what can be done about that one.
+func (s seen) whyBroken() string {
+	ways, named := s.Broke(), []string(nil)
+	for _, way := range ways {
+		named = append(named, fmt.Sprintf("%s %.0f %%", way, 100*s.Breaks[way]))
+	}
+	return fmt.Sprintf("the prompts of %.0f %% of the later turns do not begin with the tokens so far (%s), and each begins a new row, which costs training time: %s",
+		100*s.Broken, strings.Join(named, ", "), remedies[append(ways, "")[0]])
 }

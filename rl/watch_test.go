@@ -63,6 +63,10 @@ func TestWarnings(t *testing.T) {
 		{"truncations", func(u *UpdateSummary, v float64) { u.Signals.Truncated = v }, .35, .25, .1, "35 % of the episodes were cut off, the run began with 10 %: raise env.max_turns (now 10), env.episode_timeout (now 30m0s)"},
 		{"clipping", set("clip_fraction"), .4, .25, .1, "40 % of the tokens are clipped: the update moves further than it may; lower update.learning_rate"},
 		{"engine_mismatch", set("mismatch_kl"), .02, .007, .001, "the sampler's and the trainer's log-probabilities of the same tokens differ by 0.0200 nats a token"},
+		{"prefix_broken", func(u *UpdateSummary, v float64) {
+			u.Signals.Broken, u.Signals.Breaks = v, map[Break]float64{CallsRewritten: v / 4, ReasoningStripped: 3 * v / 4}
+		}, .4, .03, .01, "the prompts of 40 % of the later turns do not begin with the tokens so far (reasoning_stripped 30 %, tool_calls_rewritten 10 %), and each begins a new row, which costs training time: " +
+			"the chat template, or the server's reasoning parser, drops what the policy thought in earlier turns, as Qwen3's and DeepSeek-R1's templates do: serve a template that keeps it"},
 		{"rollouts_lost", func(u *UpdateSummary, v float64) { u.Signals.Lost = v }, .25, .15, 0, "25 % of the rollouts failed or have no score: `longhaul ledger orders-1 --update 5` says why; mend it"},
 	} {
 		tested[c.name] = true
@@ -106,6 +110,23 @@ func TestWordsOfWarnings(t *testing.T) {
 	if len(events) != 2 || !strings.HasPrefix(events[0].Text, "40 % of the tokens are clipped (10 % below, 30 % above):") ||
 		!strings.Contains(events[1].Text, "templates differ, or many rows are of older versions (group.max_staleness, now 2); give both") {
 		t.Errorf("%+v", events)
+	}
+}
+
+// Each way in which prompts leave the tokens so far has its own remedy.
+func TestRemediesOfBreaks(t *testing.T) {
+	for why, want := range map[Break]string{
+		ReasoningStripped: "a model that does not think", CallsRewritten: "writes past tool calls otherwise", TextRewritten: "trims or changes what the policy said",
+		EndReplaced: "<|eom_id|>", HistoryRewritten: "a date in the template's system message",
+	} {
+		u := healthy()
+		u.Update, u.Signals.Broken, u.Signals.Breaks = 1, .5, map[Break]float64{why: .5}
+		if _, events := (Watch{}).After(u, watchedConfig()); len(events) != 1 || !strings.Contains(events[0].Text, string(why)+" 50 %") || !strings.Contains(events[0].Text, want) {
+			t.Errorf("%s: %+v", why, events)
+		}
+	}
+	if len(remedies) != 5 {
+		t.Errorf("%d remedies, of which 5 are tested", len(remedies))
 	}
 }
 

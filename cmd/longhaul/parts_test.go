@@ -63,6 +63,18 @@ const partsKills = 2
 // and again. The run ends as if nothing had happened.
 func TestKilledPartsEndTheSame(t *testing.T) {
 	want := newCrashing(t).end(t)
+	both, p := startServers(t)
+	got := survive(t, outside(p), []*process{both}, func(ctx context.Context) (*store.Store, error) {
+		return store.Open(ctx, "s3://"+dev.Bucket, store.Options{Endpoint: p.S3, AccessKey: p.AccessKey, SecretKey: p.SecretKey})
+	})
+	if got != want {
+		t.Fatalf("the run ends with\n%+v, undisturbed with\n%+v", got, want)
+	}
+}
+
+// startServers starts Temporal and S3 in a process of their own, and says where they are: started again they are there again.
+func startServers(t *testing.T) (*process, dev.Process) {
+	t.Helper()
 	dir := t.TempDir()
 	both := &process{name: "servers", start: func() *exec.Cmd {
 		cmd := command()
@@ -71,26 +83,22 @@ func TestKilledPartsEndTheSame(t *testing.T) {
 	}}
 	both.run(t)
 	t.Cleanup(both.kill)
-	var p dev.Process
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		var ok bool
-		var err error
-		if p, ok, err = dev.Attach(dir); ok && err == nil {
-			break
+		p, ok, err := dev.Attach(dir)
+		if ok && err == nil {
+			return both, p
 		}
 		if time.Now().After(end) {
 			t.Fatalf("no servers: %v\n%s", err, both.errs.String())
 		}
 	}
-	outside := []string{
+}
+
+// outside is the environment by which a command reaches servers of another process.
+func outside(p dev.Process) []string {
+	return []string{
 		"TEMPORAL_ADDRESS=" + p.Temporal, "TEMPORAL_NAMESPACE=" + dev.Namespace, "LONGHAUL_STORE=s3://" + dev.Bucket,
 		"AWS_ENDPOINT_URL_S3=" + p.S3, "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=" + p.AccessKey, "AWS_SECRET_ACCESS_KEY=" + p.SecretKey,
-	}
-	got := survive(t, outside, []*process{both}, func(ctx context.Context) (*store.Store, error) {
-		return store.Open(ctx, "s3://"+dev.Bucket, store.Options{Endpoint: p.S3, AccessKey: p.AccessKey, SecretKey: p.SecretKey})
-	})
-	if got != want {
-		t.Fatalf("the run ends with\n%+v, undisturbed with\n%+v", got, want)
 	}
 }
 

@@ -78,21 +78,7 @@ func newServed(t *testing.T, addresses [3]string) *served {
 	if s.store, err = open(t.Context(), "s3://"+dev.Bucket); err != nil {
 		t.Fatal(err)
 	}
-	for i := range s.servers {
-		embedded, err := (&activities.Activities{OpenStore: open, Threads: 1}).EmbeddedPolicy(t.Context(), "s3://"+dev.Bucket)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(embedded.Close)
-		one := &policyServer{address: cmp.Or(addresses[i], "127.0.0.1:0")}
-		one.handler = faults.Of(
-			faults.On("", "", faults.While(one.hangs.Load), faults.Hang),
-			faults.On("POST", "", faults.While(one.slow.Load), faults.Slow(500*time.Millisecond)),
-		).Handler(embedded)
-		one.start(t)
-		t.Cleanup(func() { one.server.Close() })
-		s.servers[i] = one
-	}
+	s.serve(open, addresses)
 	if err := workers.Prepare(t.Context(), c, dev.Namespace); err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +90,27 @@ func newServed(t *testing.T, addresses [3]string) *served {
 	return s
 }
 
+// serve starts the policy servers.
+func (s *served) serve(open func(context.Context, string) (*store.Store, error), addresses [3]string) {
+	for i := range s.servers {
+		embedded, err := (&activities.Activities{OpenStore: open, Threads: 1}).EmbeddedPolicy(s.Context(), "s3://"+dev.Bucket)
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.Cleanup(embedded.Close)
+		one := &policyServer{address: cmp.Or(addresses[i], "127.0.0.1:0")}
+		one.handler = faults.Of(
+			faults.On("", "", faults.While(one.hangs.Load), faults.Hang),
+			faults.On("POST", "", faults.While(one.slow.Load), faults.Slow(500*time.Millisecond)),
+		).Handler(embedded)
+		one.start(s.T)
+		s.Cleanup(func() { one.server.Close() })
+		s.servers[i] = one
+	}
+}
+
 // launch starts a short run, of the embedded policy when from is empty, else of the servers', from that checkpoint.
-func (s *served) launch(name rl.RunID, from string) client.WorkflowRun {
+func (s *served) launch(name rl.RunID, from string, changes ...func(*rl.Config)) client.WorkflowRun {
 	cfg, err := config.Default("orders")
 	if err != nil {
 		s.Fatal(err)
@@ -122,6 +127,9 @@ func (s *served) launch(name rl.RunID, from string) client.WorkflowRun {
 			urls = append(urls, "http://"+one.address+"/v1")
 		}
 		cfg.Policy = rl.PolicyConfig{Use: "openai", URL: strings.Join(urls, ","), Model: "m", Publish: "none", ShareGPU: "no"}
+		for _, change := range changes {
+			change(&cfg)
+		}
 		// Recorded beforehand: a launch would refuse to take an embedded policy's checkpoint for a server's.
 		if _, _, err := store.PutJSON(s.Context(), s.store, store.ConfigKey(name), cfg); err != nil {
 			s.Fatal(err)

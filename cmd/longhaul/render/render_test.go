@@ -24,22 +24,32 @@ func turn(seen rl.Message, tokens int, calls ...rl.ToolCall) rl.Turn {
 	}
 }
 
+// joined makes each prompt go on with the tokens before it.
+func joined(t *rl.Trajectory) *rl.Trajectory {
+	var sequence []int32
+	for i := range t.Turns {
+		t.Turns[i].Action.Kept = len(sequence)
+		sequence = rl.Sequence(sequence, t.Turns[i].Action)
+	}
+	return t
+}
+
 func result(text string) rl.Message { return rl.Message{Role: rl.ToolRole, Content: text} }
 
 var ask = rl.Message{Role: rl.User, Content: "where is order 48?"}
 
 func before() *rl.Trajectory {
-	return &rl.Trajectory{
+	return joined(&rl.Trajectory{
 		Turns: []rl.Turn{
 			turn(ask, 3, tool("find_order", `{"order":"48"}`)),
 			turn(result("48 in box C7, fragile"), 4, tool("answer", `{"place": "Oslo 7"}`)),
 		},
 		Stop: rl.Answered, Outcome: rl.Score{Value: 0, Reason: "the box was not inspected"},
-	}
+	})
 }
 
 func after() *rl.Trajectory {
-	return &rl.Trajectory{
+	return joined(&rl.Trajectory{
 		Turns: []rl.Turn{
 			turn(ask, 3, tool("find_order", `{"order":"48"}`)),
 			turn(result("48 in box C7, fragile"), 3, tool("inspect", `{"box":"C7"}`), tool("track_box", `{"box":"C7"}`)),
@@ -47,7 +57,7 @@ func after() *rl.Trajectory {
 		},
 		Closing: rl.Observation{Messages: []rl.Message{result("")}},
 		Stop:    rl.Answered, Outcome: rl.Score{Value: 1},
-	}
+	})
 }
 
 func same(t *testing.T, got, want string) {

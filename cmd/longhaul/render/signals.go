@@ -23,10 +23,22 @@ func Signals(s rl.Signals, style Style) (rows [][]string) {
 	add("alike", "solved by all members: %.0f %% of the groups; failed alike by all: %.0f %%%s", 100*s.AlikeSolved, 100*s.AlikeFailed, judged(s))
 	add("episodes", "%.1f turns and %.1f tokens on average, %.1f %% cut off", s.Turns, s.Tokens, 100*s.Truncated)
 	add("missing", "%.1f %% of the rollouts lost to failures, %.1f %% stale", 100*s.Lost, 100*s.Stale)
+	if s.Broken > 0 {
+		add("rows", "%.1f %% of the later turns begin a new one: %s", 100*s.Broken, breaks(s))
+	}
 	if len(s.AdvantageTokens) == len(rl.AdvantageEdges)+1 {
 		add("advantages", "%s", Advantages(s.AdvantageTokens, style))
 	}
 	return rows
+}
+
+// breaks is "reasoning_stripped 12.5 %, text_rewritten 1.0 %".
+func breaks(s rl.Signals) string {
+	var named []string
+	for _, way := range s.Broke() {
+		named = append(named, fmt.Sprintf("%s %.1f %%", way, 100*s.Breaks[way]))
+	}
+	return strings.Join(named, ", ")
 }
 
 func judged(s rl.Signals) string {

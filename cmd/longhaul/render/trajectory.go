@@ -68,18 +68,22 @@ func (e Episode) byTurn() []float64 {
 	return e.Advantages
 }
 
-// script is the conversation by turns: the opening first, then each action, with its advantage where there are any and the
-// version that it is by where that is another than before, and what came back.
+// script is the conversation by turns: the opening first, then each action, with its advantage where there are any, why a
+// training row begins with it where one does, and the version that it is by where that is another than before, and what
+// came back.
 func script(t *rl.Trajectory, advantages []float64) [][]part {
 	if t == nil {
 		return nil
 	}
-	out := [][]part{nil}
+	out, breaks := [][]part{nil}, t.Breaks()
 	for i, turn := range t.Turns {
 		out[i] = append(out[i], heard(turn.Observation)...)
 		action := said(i+1, turn.Action)
 		if advantages != nil {
 			action = append(action, part{"adv", fmt.Sprintf("%+.4f", advantages[i]), faint})
+		}
+		if breaks != nil && breaks[i] != "" {
+			action = append(action, part{"row", fmt.Sprintf("a new one: %s, after %d tokens of the prompt", breaks[i], turn.Action.Kept), faint})
 		}
 		if v := turn.Action.Version; i > 0 && v != t.Turns[i-1].Action.Version {
 			action = append(action, part{"by", string(v), faint})
