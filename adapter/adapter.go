@@ -58,10 +58,14 @@ func (c config) takesFromBase() bool {
 
 func readConfig(path string) (c config, err error) {
 	b, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(b, &c)
-	}
 	if err != nil {
+		return c, fmt.Errorf("%s: %w", ConfigFile, err)
+	}
+	return decodeConfig(b)
+}
+
+func decodeConfig(b []byte) (c config, err error) {
+	if err := json.Unmarshal(b, &c); err != nil {
 		return c, fmt.Errorf("%s: %w", ConfigFile, err)
 	}
 	for what, found := range map[string]bool{

@@ -116,14 +116,18 @@ func TestRunStops(t *testing.T) {
 		turns    int
 		say      string // the answer to the first action
 	}{
-		"answered":            {script: []wireMessage{says("", "end", "{}")}, stop: rl.Answered, turns: 1, say: "the end"},
-		"max_turns":           {script: []wireMessage{says("", "echo", `{"text":"x"}`)}, stop: rl.MaxTurns, turns: 5, say: "x"},
-		"nothing said":        {script: []wireMessage{says("")}, stop: rl.EmptyAction, turns: 1},
-		"only space":          {script: []wireMessage{says(" \n")}, stop: rl.EmptyAction, turns: 1},
-		"text that ends":      {script: []wireMessage{says("42")}, textEnds: true, stop: rl.Answered, turns: 1},
-		"text, then the end":  {script: []wireMessage{says("hm"), says("", "end", "{}")}, stop: rl.Answered, turns: 2, say: "bad call: your message calls no tool; the tools are echo, end"},
-		"text, in its words":  {script: []wireMessage{says("hm"), says("", "end", "{}")}, noCall: "bad call", stop: rl.Answered, turns: 2, say: "bad call"},
-		"a call in its words": {script: []wireMessage{says(`<tool_call>{"name":"end","arguments":{}}`)}, stop: rl.Answered, turns: 1, say: "the end"},
+		"answered":           {script: []wireMessage{says("", "end", "{}")}, stop: rl.Answered, turns: 1, say: "the end"},
+		"max_turns":          {script: []wireMessage{says("", "echo", `{"text":"x"}`)}, stop: rl.MaxTurns, turns: 5, say: "x"},
+		"nothing said":       {script: []wireMessage{says("")}, stop: rl.EmptyAction, turns: 1},
+		"only space":         {script: []wireMessage{says(" \n")}, stop: rl.EmptyAction, turns: 1},
+		"text that ends":     {script: []wireMessage{says("42")}, textEnds: true, stop: rl.Answered, turns: 1},
+		"text, then the end": {script: []wireMessage{says("hm"), says("", "end", "{}")}, stop: rl.Answered, turns: 2, say: "bad call: your message calls no tool; the tools are echo, end"},
+		"text, in its words": {script: []wireMessage{says("hm"), says("", "end", "{}")}, noCall: "bad call", stop: rl.Answered, turns: 2, say: "bad call"},
+		"a call without its last brace": {script: []wireMessage{says(`<tool_call>{"name":"end","arguments":{}</tool_call>`), says("", "end", "{}")}, stop: rl.Answered, turns: 2,
+			say: "bad call: the call is not valid JSON: invalid character '<' after object key:value pair"},
+		"a call whose arguments are a string": {script: []wireMessage{says(`<tool_call>{"name":"echo","arguments":"{\"text\":\"x\"}"}`), says("", "end", "{}")}, stop: rl.Answered, turns: 2, say: "x"},
+		"a bare string as arguments":          {script: []wireMessage{says("", "echo", `"x"`), says("", "end", "{}")}, stop: rl.Answered, turns: 2, say: "bad call: the arguments must be a JSON object, not a string"},
+		"a call in its words":                 {script: []wireMessage{says(`<tool_call>{"name":"end","arguments":{}}`)}, stop: rl.Answered, turns: 1, say: "the end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := onStage(echo)

@@ -165,3 +165,23 @@ func republish(t *testing.T, s *store.Store) {
 		t.Errorf("%v %v", got.Ref, got.Skipped)
 	}
 }
+
+// Whatever lies at a manifest's key, it is that update's manifest, and written again as the same, or Corrupt.
+func FuzzManifest(f *testing.F) {
+	key := store.CheckpointKey("a", 3)
+	f.Add([]byte(rl.CanonicalJSON(checkpoint("a", 3, &rl.Ref{Key: "k"}, "tokens", 1))))
+	f.Add([]byte(rl.CanonicalJSON(checkpoint("b", 3, nil, "tokens", 1))))
+	f.Add([]byte(`{"schema":"longhaul/checkpoint/9"}`))
+	f.Add([]byte(`{"files":[{"size":-1,"chunks":null}],"metrics":{"loss":1e999}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := store.DecodeManifest(key, b)
+		if err != nil {
+			is(t, err, rl.Corrupt)
+			return
+		}
+		again, err := store.DecodeManifest(key, rl.CanonicalJSON(c))
+		if err != nil || string(rl.CanonicalJSON(again)) != string(rl.CanonicalJSON(c)) || c.Run != "a" || c.Update != 3 {
+			t.Errorf("%+v became %+v, %v", c, again, err)
+		}
+	})
+}

@@ -120,11 +120,17 @@ func (b *broken) restart(part int) {
 
 // awaits waits until the run has come to where an object is written.
 func (b *broken) awaits(key string) {
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if _, err := b.store.Head(b.Context(), key); err == nil {
 			return
 		} else if time.Now().After(end) {
-			b.Fatalf("waiting for %s: %v\n%s", key, err, b.command("status", "run"))
+			status := command("status", "run")
+			status.Env = append(status.Env, b.outside...)
+			said, _ := status.CombinedOutput()
+			for _, part := range b.parts {
+				said = append(said, part.name+"\n"+part.errs.String()...)
+			}
+			b.Fatalf("waiting for %s: %v\n%s", key, err, said)
 		}
 	}
 }
