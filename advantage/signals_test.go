@@ -121,3 +121,34 @@ func TestSignalsOfWhatever(t *testing.T) {
 		}
 	})
 }
+
+// Of five later turns two begin new rows, each for its own reason; failed rollouts have no turns.
+func TestSignalsOfBrokenPrefixes(t *testing.T) {
+	g, s := group("train-1", 1, 0, 1, 0)
+	for i, spoil := range []func(*rl.Action){
+		func(a *rl.Action) { a.Kept-- }, // the last token of the action before is another
+		func(a *rl.Action) { a.Kept = 0 },
+	} {
+		turns := g.Trajectories[i].Turns
+		turns[1].Action.Prompt = []int32{99, 98}
+		spoil(&turns[1].Action)
+	}
+	long := g.Trajectories[2]
+	for range 2 {
+		next := long.Turns[1]
+		next.Action.Kept = 0
+		for _, turn := range long.Turns {
+			next.Action.Kept += len(turn.Action.Prompt) + len(turn.Action.Tokens)
+		}
+		long.Turns = append(long.Turns, next)
+	}
+	g.Trajectories[3], g.Failed[3] = nil, "failed_environment: gone"
+	_, ledger, _, err := Assemble(run, update, []rl.Group{g}, []rl.Scores{s}, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ledger.Signals
+	if want := (map[rl.Break]float64{rl.EndReplaced: .2, rl.HistoryRewritten: .2}); got.Broken != .4 || !reflect.DeepEqual(got.Breaks, want) {
+		t.Errorf("%v of the later turns, %v", got.Broken, got.Breaks)
+	}
+}

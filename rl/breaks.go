@@ -23,6 +23,18 @@ const (
 	HistoryRewritten Break = "history_rewritten"
 )
 
+// remedies say what can be done about each way in which a prompt leaves the tokens so far.
+var remedies = map[Break]string{
+	ReasoningStripped: "the chat template, or the server's reasoning parser, drops what the policy thought in earlier turns, as Qwen3's and DeepSeek-R1's templates do: serve a template that keeps it (vLLM: --chat-template) without a reasoning parser, or a model that does not think",
+	CallsRewritten:    "the chat template writes past tool calls otherwise than the policy does (Hermes, Qwen, Llama 3, Mistral: spaces, order of keys, ids): serve a template that writes them as they are sampled (vLLM: --chat-template)",
+	TextRewritten:     "the chat template trims or changes what the policy said, or it is encoded as other tokens: serve a template that leaves messages alone (vLLM: --chat-template)",
+	EndReplaced:       "the chat template ends past turns with another token than the policy does, as Llama 3.1's <|eom_id|> becomes <|eot_id|>: serve a template that keeps it (vLLM: --chat-template)",
+	HistoryRewritten:  "something ahead of what the policy said changes in mid-episode: a date in the template's system message, or an environment or agent that shortens its history",
+}
+
+// Remedy says what can be done about it, in a sentence that names what does it.
+func (b Break) Remedy() string { return remedies[b] }
+
 // The forms of reasoning that is stripped: of its beginning so much may be left, or stand in the prompt ahead of the action
 // ("<think>\n"), so much may be put in its place (an empty pair of tags), and less than that is no reasoning. In tokens.
 const (

@@ -154,15 +154,6 @@ func (s seen) sides() string {
 	return fmt.Sprintf(" (%.0f %% below, %.0f %% above)", 100*low, 100*high)
 }
 
-// remedies say what can be done about each way in which a prompt leaves the tokens so far.
-var remedies = map[Break]string{
-	ReasoningStripped: "the chat template, or the server's reasoning parser, drops what the policy thought in earlier turns, as Qwen3's and DeepSeek-R1's templates do: serve a template that keeps it (vLLM: --chat-template) without a reasoning parser, or a model that does not think",
-	CallsRewritten:    "the chat template writes past tool calls otherwise than the policy does (Hermes, Qwen, Llama 3, Mistral: spaces, order of keys, ids): serve a template that writes them as they are sampled (vLLM: --chat-template)",
-	TextRewritten:     "the chat template trims or changes what the policy said, or it is encoded as other tokens: serve a template that leaves messages alone (vLLM: --chat-template)",
-	EndReplaced:       "the chat template ends past turns with another token than the policy does, as Llama 3.1's <|eom_id|> becomes <|eot_id|>: serve a template that keeps it (vLLM: --chat-template)",
-	HistoryRewritten:  "something ahead of what the policy said changes in mid-episode: a date in the template's system message, or an environment or agent that shortens its history",
-}
-
 // whyBroken names the ways, the most frequent first, and what can be done about that one.
 func (s seen) whyBroken() string {
 	ways, named := s.Broke(), []string(nil)
@@ -170,5 +161,5 @@ func (s seen) whyBroken() string {
 		named = append(named, fmt.Sprintf("%s %.0f %%", way, 100*s.Breaks[way]))
 	}
 	return fmt.Sprintf("the prompts of %.0f %% of the later turns do not begin with the tokens so far (%s), and each begins a new row, which costs training time: %s",
-		100*s.Broken, strings.Join(named, ", "), remedies[append(ways, "")[0]])
+		100*s.Broken, strings.Join(named, ", "), append(ways, "")[0].Remedy())
 }

@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/activities"
 	"github.com/longhaul-rl/longhaul/endpoint"
-	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -70,29 +68,10 @@ func checkPolicyServer(ctx context.Context, cfg rl.Config, client *policy.Client
 		mend = "start vLLM with VLLM_SERVER_DEV_MODE=1, and --enable-sleep-mode for share_gpu: sleep"
 	}
 	if err == nil && known && training {
-		shown, failed := showsTools(ctx, cfg, client)
-		if err = failed; err == nil && !shown {
-			return check{Name: name, State: warning, Found: "it answers, but the model never sees the environment's tools: its prompt is the same without them", Mend: "give the model a chat template that shows tools: in its directory, or by vLLM's --chat-template"}
+		var found, change string
+		if found, change, err = checkTemplate(ctx, cfg, client); found != "" {
+			return check{Name: name, State: warning, Found: "it answers, but " + found, Mend: change}
 		}
 	}
 	return verdict(name, "it answers", mend, err)
-}
-
-// showsTools reports whether the environment's tools are in the prompt: a chat template may pass them over, and says nothing.
-func showsTools(ctx context.Context, cfg rl.Config, client *policy.Client) (bool, error) {
-	world, err := envs.Open(cfg.Env)
-	if err != nil {
-		return false, err
-	}
-	q := policy.Request{Model: cfg.Policy.Model, Messages: []rl.Message{{Role: rl.User, Content: "hello"}}, MaxTokens: 1, Temperature: 1, Training: true}
-	without, err := client.Act(ctx, q)
-	if err != nil {
-		return false, err
-	}
-	tools := world.New().Spec().Tools
-	for _, t := range tools {
-		q.Tools = append(q.Tools, t.Tool)
-	}
-	with, err := client.Act(ctx, q)
-	return len(tools) == 0 || !slices.Equal(with.Prompt, without.Prompt), err
 }

@@ -236,6 +236,18 @@ func TestGroupsThatAJudgeCouldNotTellApartAreFlat(t *testing.T) {
 	}
 }
 
+// A turn with which a training row begins says why.
+func TestATrajectoryInSeveralRows(t *testing.T) {
+	broken := before()
+	broken.Turns[1].Action.Kept, broken.Turns[1].Action.Prompt = 0, []int32{9}
+	if got := Trajectory(Episode{Trajectory: broken}, 80, Style{}); !strings.Contains(got, "   2 > answer(place=\"Oslo 7\")\nrow    a new one: tool_calls_rewritten, after 0 tokens of the prompt\n") {
+		t.Error(got)
+	}
+	if got := Trajectory(Episode{Trajectory: before()}, 80, Style{}); strings.Contains(got, "row ") {
+		t.Error(got)
+	}
+}
+
 func TestSignals(t *testing.T) {
 	same(t, Rows(Signals(*summary().Signals, Style{})), `
 reward_exact   0.7 on average
@@ -246,6 +258,10 @@ episodes       4.0 turns and 25.9 tokens on average, 3.1 % cut off
 missing        1.0 % of the rollouts lost to failures, 0.0 % stale
 advantages     ▁ -1 ▁ -0.5 █ -0.25 ▁ 0 ▁ 0.25 ▁ 0.5 ▅  (█ is 400 trained tokens)
 `)
+	broken := Rows(Signals(rl.Signals{Broken: .5, Breaks: map[rl.Break]float64{rl.TextRewritten: .125, rl.ReasoningStripped: .375}}, Style{}))
+	if want := "rows      50.0 % of the later turns begin a new one: reasoning_stripped 37.5 %, text_rewritten 12.5 %\n"; !strings.HasSuffix(broken, want) {
+		t.Errorf("%s", broken)
+	}
 	same(t, Rows(Signals(rl.Signals{JudgedAlike: .5, AdvantageTokens: []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 7}}, Style{ASCII: true})), `
 alike       solved by all members: 0 % of the groups; failed alike by all: 0 %; not told apart by the judge: 50 %
 episodes    0.0 turns and 0.0 tokens on average, 0.0 % cut off
