@@ -103,9 +103,6 @@ func (b *broken) disturb() {
 	b.servers[2].hangs.Store(false)
 	b.awaits(store.TasksKey("run", 2))
 	b.restart(1)
-	b.awaits(store.TasksKey("run", 3))
-	b.restart(0)
-	b.restart(1)
 	b.awaits(store.LedgerKey("run", 3))
 	if err := os.Remove(b.flaky); err != nil { // the last update has other faults alone
 		b.Fatal(err)

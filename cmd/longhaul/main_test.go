@@ -10,12 +10,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.temporal.io/api/serviceerror"
+	"pgregory.net/rapid"
 
 	"github.com/longhaul-rl/longhaul/infra/faults"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -232,6 +234,47 @@ func TestParseAddress(t *testing.T) {
 			t.Errorf("parseAddress(%q) = %+v, %v; want a usage error", in, got, err)
 		}
 	}
+}
+
+// Whatever is typed in the place of an id, it is a place or a usage error.
+func TestAnyAddress(t *testing.T) {
+	part := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-z0-9./@+-]{0,12}`), rapid.SampledFrom([]string{"orders-1", "12", "train-17", "orders-1@best", "a@000040", "greedy", "-1", "99999999999999999999", ""}))
+	rapid.Check(t, func(t *rapid.T) {
+		s := strings.Join(rapid.SliceOfN(part, 1, 5).Draw(t, "parts"), rapid.SampledFrom([]string{"/", "@", "//"}).Draw(t, "between"))
+		at, err := parseAddress(s)
+		if err != nil {
+			if exitCode(context.Background(), err) != exitUsage {
+				t.Fatal(err)
+			}
+			return
+		}
+		if !at.run.Valid() || at.update < 0 || at.member < 0 || at.depth < 0 || at.depth > 3 {
+			t.Fatalf("%q is %+v", s, at)
+		}
+	})
+}
+
+// Whatever a file of tasks holds, it is a list of different indices, or an error that names the file.
+func TestAnyFileOfTasks(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tasks.txt")
+	line := rapid.OneOf(rapid.String(), rapid.StringMatching(`[0-9 #\r\t-]{0,8}`), rapid.SampledFrom([]string{"100003", "100004 # a hard one", "99999999999999999999", "\xff"}))
+	rapid.Check(t, func(t *rapid.T) {
+		body := strings.Join(rapid.SliceOf(line).Draw(t, "lines"), "\n")
+		if err := os.WriteFile(file, []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, err := readIndices(file)
+		if err != nil {
+			if rl.KindOf(err) != rl.Invalid || !strings.Contains(err.Error(), file) {
+				t.Fatal(err)
+			}
+			return
+		}
+		slices.Sort(all)
+		if len(all) == 0 || all[0] < 0 || len(slices.Compact(slices.Clone(all))) != len(all) {
+			t.Fatalf("%q is %v", body, all)
+		}
+	})
 }
 
 func TestLiveLineNeverRunsIntoOthers(t *testing.T) {
