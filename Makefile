@@ -32,6 +32,10 @@ PYTHON = if [ -z "$$LONGHAUL_TEST_PYTHON" ]; then env=$$(scripts/python.sh) && e
 	LONGHAUL_TEST_MOTO=$$env/bin/moto_server LONGHAUL_TEST_TEMPORAL=$$env/bin/temporal; fi && \
 	if [ -z "$$LONGHAUL_TEST_WORLDS" ]; then worlds=$$(scripts/worlds.sh $(WORLDS)) && export LONGHAUL_TEST_WORLDS=$$worlds; fi
 
+.PHONY: test-worlds
+test-worlds: ## environments in other languages, for real (installs them once; minutes)
+	@worlds=$$(scripts/worlds.sh openenv) && LONGHAUL_TEST_WORLDS=$$worlds $(GO) test -count=1 -timeout 60m -run Real ./envs/openenv
+
 .PHONY: test
 test: build ## all tests with the real parts, the trainer in PyTorch among them (cold about 15 minutes on 2 cores, warm about 10)
 	@$(PYTHON) && echo "testing every package; a line as each is done" && $(GO) test -timeout 30m ./...

@@ -30,7 +30,9 @@ var rooms = []struct {
 	{"advantage", []string{"rl"}, "estimators are pure functions of scores"},
 	{"config", []string{"rl"}, "run.yaml is read before anything it names is built"},
 	{"envs", []string{"rl"}, "an environment knows tasks and tools; who plays it and what is learnt from it is not its business"},
-	{"envs/sqlite", []string{"envs", "rl"}, "a kind of environment is reached by its name in run.yaml, and knows no other kind"},
+	{"envs/code", []string{"envs", "rl"}, "a kind of environment is reached by its name in run.yaml, and knows no other kind"},
+	{"envs/openenv", []string{"envs", "rl"}, "as envs/code"},
+	{"envs/sqlite", []string{"envs", "rl"}, "as envs/code"},
 	{"policy", []string{"endpoint", "jsonscan", "rl"}, "a policy server is any server that speaks the protocol: the embedded one is not special"},
 	{"reward", []string{"endpoint", "rl"}, "a reward sees what is recorded, so that it can be computed again later"},
 	{"store", []string{"config", "rl", "safetensors"}, "the store keeps bytes under keys, and reads what it kept: a configuration of an older version with today's defaults"},
@@ -54,7 +56,7 @@ var rooms = []struct {
 	{"scripts/shop", nil, "it writes the shop's tasks as anybody could"},
 	{"scripts/curves", nil, "it measures the binary from outside, as anybody could"},
 	{"cmd/longhaul/render", []string{"rl"}, "text is made of recorded values, so that it can be tested on canned ones"},
-	{"cmd/longhaul", []string{"activities", "adapter", "advantage", "cmd/longhaul/render", "config", "endpoint", "envs", "envs/sqlite", "infra/dev", "infra/dev/s3", "infra/launch", "infra/simjudge", "inprocess", "policy", "reward", "rl", "rollout",
+	{"cmd/longhaul", []string{"activities", "adapter", "advantage", "cmd/longhaul/render", "config", "endpoint", "envs", "envs/code", "envs/openenv", "envs/sqlite", "infra/dev", "infra/dev/s3", "infra/launch", "infra/simjudge", "inprocess", "policy", "reward", "rl", "rollout",
 		"safetensors", "store", "tinker", "tiny", "tiny/kern", "tiny/nn", "workers", "workflows"}, "the command is at the top: nobody imports it"},
 }
 
@@ -77,6 +79,8 @@ var bans = []struct {
 	{"github.com/goccy/go-yaml", []string{"config"}, "run.yaml is read in one way, strictly"},
 	{"github.com/spf13/cobra", []string{"cmd/longhaul"}, "only the command has a command line"},
 	{"golang.org/x/term", []string{"cmd/longhaul", "cmd/longhaul/render"}, "only the command has a terminal"},
+	{"github.com/coder/websocket", []string{"envs/openenv"}, "only servers of OpenEnv are met by a WebSocket"},
+	{"github.com/tetratelabs/wazero/", []string{"envs/code"}, "WebAssembly is how one sandbox is made; nobody else runs what a model wrote"},
 	{"math/rand", nil, "its global generator is not seeded by rl.Seed; use math/rand/v2 with a source of your own where bits matter"},
 	{"testing", nil, "what is shipped carries no test code"},
 	{"net/http/httptest", nil, "what is shipped carries no test code"},

@@ -238,3 +238,38 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestAgreementsOfKinds(t *testing.T) {
+	kinds := names
+	kinds.Envs = []string{"code", "openenv", "orders"}
+	const openenv, code = "name: a\nenv: {use: openenv, openenv: {", "name: a\nenv: {use: code, code: {"
+	for _, c := range []struct{ src, want string }{
+		{openenv + "url: 'http://a, https://b', sessions: 4, header_env: KEY}}\npolicy: {concurrency: 8}", ""},
+		{openenv + "header: X-Key}}", "run.yaml:2:39: env.openenv.header_env: found no env.openenv.header_env, expected the environment variable that holds the value of X-Key"},
+		{openenv + "sessions: 3}}\npolicy: {concurrency: 4}", "run.yaml:3:23: policy.concurrency: found 4, expected at most the 3 sessions that the servers of env.openenv.url have (an episode that waits for a session spends its own time on it)"},
+		{openenv + "url: 'http://me:secret@a'}}", "run.yaml:2:36: env.openenv.url: found a text of 18 characters that may be a key (not repeated here), expected http"},
+		{openenv + "header_env: sk-abcdefgh}}", "env.openenv.header_env: found a value that is not repeated here"},
+		{"name: a\nenv: {use: orders, openenv: {sessions: 1}}", "run.yaml:2:29: env.openenv: found env.openenv, expected no such key without use: openenv"},
+		{code + "sandbox: bubblewrap, see: '/opt/venv, /srv'}}", ""},
+		{code + "sandbox: container, image: 'python:3.13-slim', runtime: docker}}", ""},
+		{code + "sandbox: container}}", "env.code.image: found no env.code.image, expected the image that programs run in, such as python:3.13-slim"},
+		{code + "processes: 4}}", "env.code.processes: found env.code.processes, expected no such key with sandbox: micropython"},
+		{code + "sandbox: bubblewrap, image: a}}", "env.code.image: found env.code.image, expected no such key with sandbox: bubblewrap"},
+		{code + "timeout: 60s}}", "run.yaml:2:34: env.code.timeout: found 1m0s, expected less than env.turn_timeout, 1m0s (in which the tests of an episode are run, too)"},
+		{code + "sandbox: chroot}}", `env.code.sandbox: found "chroot", expected micropython, bubblewrap or container`},
+		{"name: a\nenv: {use: orders, code: {disk_mb: 1}}", "run.yaml:2:26: env.code: found env.code, expected no such key without use: code"},
+	} {
+		if _, err := Parse("run.yaml", []byte(c.src), kinds); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s\n%v\nnot %s", c.src, err, c.want)
+		}
+	}
+	for _, env := range kinds.Envs {
+		c, err := Default(env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Parse("run.yaml", Commented(c), kinds); err != nil || got != c {
+			t.Errorf("%s: %v\ngot  %+v\nwant %+v", env, err, got, c)
+		}
+	}
+}

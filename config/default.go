@@ -12,7 +12,9 @@ func Default(env string) (rl.Config, error) {
 	if env == "" {
 		return rl.Config{}, rl.Errorf(rl.Invalid, "env.use", "no environment is named")
 	}
-	return recipe(env), nil
+	c := recipe(env)
+	fit(&c, func(string) bool { return false })
+	return c, nil
 }
 
 // recipe is the config of a run in an environment: the recipe of the demo, on which the
@@ -62,6 +64,8 @@ func recipe(env string) rl.Config {
 func fit(c *rl.Config, given func(path string) bool) {
 	fitPolicy(c, given)
 	fitServed(&c.Policy, given)
+	fitOpenEnv(c, given)
+	fitCode(c, given)
 	if !given("group.per_activity") {
 		c.Group.PerActivity = max(1, c.Group.Size)
 	}

@@ -4,6 +4,10 @@ import "github.com/longhaul-rl/longhaul/rl"
 
 // suits makes the recipe one that suits an environment: which tasks there are, and how long an action and an episode are.
 var suits = map[string]func(*rl.Config){
+	// The prompt is some 600 tokens of the embedded policy, which writes no programs: it is here to be put in another's place.
+	"code": func(c *rl.Config) {
+		c.Env.MaxTurns, c.Policy.Context, c.Sampling.MaxTokens, c.Group.PerUpdate = 12, 4096, 256, 16
+	},
 	"shop": shop,
 	"sqlite": func(c *rl.Config) {
 		shop(c) // which is the example that a world begins with

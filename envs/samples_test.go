@@ -3,8 +3,11 @@ package envs_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/longhaul-rl/longhaul/envs"
+	_ "github.com/longhaul-rl/longhaul/envs/code"
+	_ "github.com/longhaul-rl/longhaul/envs/openenv"
 	_ "github.com/longhaul-rl/longhaul/envs/sqlite"
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -27,6 +30,10 @@ func use(name string) func(*testing.T) rl.EnvConfig {
 var samples = map[string]sample{
 	"orders": {config: use("orders")},
 	"shop":   {config: use("shop")},
+	"code": {tasks: 100, config: func(*testing.T) rl.EnvConfig {
+		return rl.EnvConfig{Use: "code", Code: rl.CodeConfig{Timeout: rl.Duration(10 * time.Second), MemoryMB: 16, Files: 50, DiskMB: 2, OutputBytes: 1000}}
+	}},
+	"openenv": {tasks: 20, config: openenvSample, unproven: "what a server rewards is its own affair"},
 	"sqlite": {config: func(*testing.T) rl.EnvConfig {
 		return rl.EnvConfig{Use: "sqlite", SQLite: rl.SQLiteConfig{Dir: "sqlite/testdata/library"}}
 	}},

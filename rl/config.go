@@ -38,7 +38,9 @@ type EnvConfig struct {
 	EpisodeTimeout Duration    `json:"episode_timeout" doc:"wall clock of one episode"`
 	TurnTimeout    Duration    `json:"turn_timeout" doc:"wall clock of one policy call, and of one tool call"`
 
-	SQLite SQLiteConfig `json:"sqlite,omitzero" doc:"env.use: sqlite"`
+	SQLite  SQLiteConfig  `json:"sqlite,omitzero" doc:"env.use: sqlite"`
+	OpenEnv OpenEnvConfig `json:"openenv,omitzero" doc:"env.use: openenv"`
+	Code    CodeConfig    `json:"code,omitzero" doc:"env.use: code"`
 }
 
 // TasksConfig is the tasks of the two splits.

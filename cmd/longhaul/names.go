@@ -5,6 +5,8 @@ import (
 	"github.com/longhaul-rl/longhaul/advantage"
 	"github.com/longhaul-rl/longhaul/config"
 	"github.com/longhaul-rl/longhaul/envs"
+	_ "github.com/longhaul-rl/longhaul/envs/code"
+	_ "github.com/longhaul-rl/longhaul/envs/openenv"
 	"github.com/longhaul-rl/longhaul/reward"
 )
 
