@@ -1,0 +1,156 @@
+//go:build unix
+
+package child
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+func start(t *testing.T, script string) *Process {
+	t.Helper()
+	p, err := Start(Command{At: "environment test", Words: []string{"sh", "-c", script}, Env: Plain()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Stop(0) })
+	return p
+}
+
+// line reads what a script says first, once it is under way.
+func line(t *testing.T, r io.Reader) string {
+	t.Helper()
+	s, err := bufio.NewReader(r).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(s)
+}
+
+func lives(pid string) bool {
+	n, err := strconv.Atoi(pid)
+	stat, _ := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && syscall.Kill(n, 0) == nil && !strings.Contains(string(stat), ") Z ")
+}
+
+func TestAChildTalksAndEnds(t *testing.T) {
+	p := start(t, `read x; echo "heard $x"; exit 3`)
+	io.WriteString(p.Stdin, "this\n")
+	if got := line(t, p.Stdout); got != "heard this" {
+		t.Error(got)
+	}
+	if got := p.Ended(); got != "exit status 3" {
+		t.Error(got)
+	}
+	p.Stop(time.Second)
+	p.Stop(time.Second)
+}
+
+// Whatever a child does not to end, nothing of it is left: not what ignores signals, not what went to a session of its own.
+func TestStopLeavesNothing(t *testing.T) {
+	for name, script := range map[string]string{
+		"obeys":          `echo $$; read x`,
+		"ignores":        `trap '' TERM; echo $$; while :; do sleep 1; done`,
+		"grandchild":     `sleep 1000 & echo $!; wait`,
+		"another group":  `setsid sh -c 'echo $$; exec sleep 1000' & wait`,
+		"ends, leaves":   `setsid sleep 1000 & echo $!`,
+		"closes its end": `exec <&-; echo $$; exec sleep 1000`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, script)
+			pid := line(t, p.Stdout)
+			began := time.Now()
+			p.Stop(100 * time.Millisecond)
+			if took := time.Since(began); took > 3*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if lives(pid) {
+				t.Errorf("process %s lives", pid)
+			}
+		})
+	}
+	if n := Left(); n != 0 {
+		t.Errorf("%d processes are left", n)
+	}
+}
+
+func TestAProgramThatIsNotThere(t *testing.T) {
+	for _, words := range [][]string{nil, {"no-such-program"}, {"/etc/passwd"}} {
+		if _, err := Start(Command{At: "environment test", Words: words}); rl.KindOf(err) != rl.Invalid || !strings.HasPrefix(err.Error(), "environment test: ") {
+			t.Errorf("%v: %v", words, err)
+		}
+	}
+}
+
+// A child sees nothing of this process's environment but what it is given.
+func TestAChildSeesNoSecrets(t *testing.T) {
+	t.Setenv("SOME_API_KEY", "hidden")
+	p := start(t, `env | tr '\n' ' '; echo`)
+	got := line(t, p.Stdout)
+	if strings.Contains(got, "hidden") || !strings.Contains(got, "PATH=") || !strings.Contains(got, "LONGHAUL_CHILD=") {
+		t.Error(got)
+	}
+}
+
+// An owner that is killed leaves children that ignore the end of their input, and directories. The next one sweeps both, and
+// nothing of owners that live.
+func TestTheNextOwnerSweeps(t *testing.T) {
+	if os.Getenv("LONGHAUL_TEST_OWNER") != "" {
+		p := start(t, `setsid sleep 1000 & echo $!; exec sleep 1000`)
+		dir, err := Dir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Stdout.WriteString(line(t, p.Stdout) + " " + strconv.Itoa(p.group) + " " + dir + "\n")
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	mine := start(t, `echo; exec sleep 1000`)
+	line(t, mine.Stdout)
+	other := exec.Command(os.Args[0], "-test.run=^TestTheNextOwnerSweeps$")
+	other.Env = append(os.Environ(), "LONGHAUL_TEST_OWNER=1")
+	out, _ := other.Output() // it is killed
+	left := strings.Fields(string(out))
+	if len(left) != 3 || !lives(left[0]) || !lives(left[1]) {
+		t.Fatalf("%q", out)
+	}
+	killed, err := Sweep()
+	if err != nil || killed != 2 {
+		t.Errorf("%d killed, %v", killed, err)
+	}
+	for _, pid := range left[:2] {
+		if lives(pid) {
+			t.Errorf("process %s lives", pid)
+		}
+	}
+	if _, err := os.Stat(filepath.Dir(left[2])); !os.IsNotExist(err) {
+		t.Errorf("%s is there: %v", left[2], err)
+	}
+	if !lives(strconv.Itoa(mine.group)) {
+		t.Error("a child of a living owner was killed")
+	}
+	if killed, err := Sweep(); killed != 0 || err != nil {
+		t.Errorf("%d more killed, %v", killed, err)
+	}
+}
+
+func TestMemoryIsMeasured(t *testing.T) {
+	p := start(t, `echo; exec sleep 1000`)
+	line(t, p.Stdout)
+	if n := Memory([]*Process{p}); n < 100_000 || n > 50e6 {
+		t.Errorf("%d bytes", n)
+	}
+	p.Stop(0)
+	if n := Memory([]*Process{p}); n != 0 {
+		t.Errorf("%d bytes after its end", n)
+	}
+}

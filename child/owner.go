@@ -1,0 +1,136 @@
+//go:build unix
+
+package child
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// owner is this process as the owner of its children. All owners of a user share a directory:
+//
+//	TMPDIR/longhaul-children-UID/NAME.lease   locked for as long as the owner lives
+//	TMPDIR/longhaul-children-UID/NAME/        its directories, see Dir
+type owner struct {
+	name  string
+	home  string // of all owners
+	lease *os.File
+}
+
+var own = sync.OnceValues(func() (*owner, error) { return lease(home()) })
+
+func home() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("longhaul-children-%d", os.Getuid()))
+}
+
+// lease makes an owner, and sweeps what owners left behind that live no more.
+func lease(home string) (*owner, error) {
+	if err := private(home); err != nil {
+		return nil, err
+	}
+	o := &owner{home: home, name: fmt.Sprintf("%d-%s", os.Getpid(), strings.ToLower(rand.Text()[:10]))}
+	for {
+		f, held, err := lock(o.path())
+		if err != nil {
+			return nil, err
+		}
+		if held {
+			o.lease = f
+			_, err = sweep(home)
+			return o, err
+		}
+	}
+}
+
+func (o *owner) path() string { return filepath.Join(o.home, o.name+".lease") }
+
+// private makes a directory that no other user can put anything into.
+func private(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !info.IsDir() || info.Mode().Perm()&0o077 != 0 || ok && int(st.Uid) != os.Getuid() {
+		return fmt.Errorf("%s is not a directory that this user alone can read: remove it", dir)
+	}
+	return nil
+}
+
+// lock opens and locks a file. held is false when somebody else has it, or has just removed it.
+func lock(path string) (f *os.File, held bool, err error) {
+	f, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, false, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, false, f.Close()
+	}
+	if err != nil {
+		return nil, false, errors.Join(err, f.Close())
+	}
+	here, err1 := f.Stat()
+	there, err2 := os.Stat(path)
+	if err1 != nil || err2 != nil || !os.SameFile(here, there) {
+		return nil, false, f.Close()
+	}
+	return f, true, nil
+}
+
+// Sweep ends what owners of this user left behind that live no more, and says how many processes that were.
+func Sweep() (killed int, err error) {
+	if _, err := os.Stat(home()); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	return sweep(home())
+}
+
+func sweep(home string) (killed int, err error) {
+	leases, err := filepath.Glob(filepath.Join(home, "*.lease"))
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range leases {
+		f, free, err := lock(path)
+		if err != nil {
+			return killed, err
+		}
+		if !free {
+			continue
+		}
+		name := strings.TrimSuffix(filepath.Base(path), ".lease")
+		killed += killLabelled(label + name + ".")
+		err = errors.Join(os.RemoveAll(filepath.Join(home, name)), os.Remove(path), f.Close())
+		if err != nil {
+			return killed, err
+		}
+	}
+	return killed, nil
+}
+
+// Dir makes an empty directory that goes, at the latest, when this process has ended and another one sweeps.
+func Dir() (string, error) {
+	o, err := own()
+	if err != nil {
+		return "", err
+	}
+	all := filepath.Join(o.home, o.name)
+	if err := os.MkdirAll(all, 0o700); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(all, "")
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(dir) // a child that resolves its directory says the same of it
+}
