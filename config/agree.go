@@ -16,6 +16,7 @@ var agreements = []func(rl.Config) (w wrong, ok bool){
 	torchAlone, adapterServed, adapterScale, adapterPublished,
 	judgeServer, judgeSettings, judgeDefaults, judgeBands, judgeRoom, judgePrices, gateAlone, gateRange, gateOpens, addedTwice, overlong, contributions, rewardsOnce,
 	jobAlone, jobTimeout, localAlone, localPython, kubernetesAlone, kubernetesImage, kubernetesGPUs, sagemakerAlone, sagemakerNeeds, sagemakerVPC,
+	mcpAlone, mcpServer, mcpTasks, mcpKeys, mcpEffect, mcpDefaults, mcpTimeout,
 	tinkerTogether, tinkerRank, tinkerAlone, tinkerLoss, tinkerExtras, tinkerNorm, tinkerTemperature,
 	openenvAlone, openenvHeader, openenvPlaces, codeAlone, codeSandbox, codeTimeout,
 	ratioCap, ratioCapAlone, length, mismatchCap, klInLoss, referenceUnused, referenceToCome, preference, preferenceAlone,

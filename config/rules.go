@@ -194,6 +194,23 @@ var rules = map[string]rule{
 	"update.sagemaker.spot":             {names: fixed("yes", "no")},
 	"update.sagemaker.subnets":          {form: &vpcIDs},
 	"update.sagemaker.security_groups":  {form: &vpcIDs},
+
+	"env.mcp.command":      {form: &oneLine},
+	"env.mcp.url":          {form: &serverURL},
+	"env.mcp.env":          {form: &variables, private: true},
+	"env.mcp.headers":      {form: &headers, private: true},
+	"env.mcp.tasks":        {form: &oneLine},
+	"env.mcp.files":        {form: &oneLine},
+	"env.mcp.system":       {form: &words},
+	"env.mcp.tools":        {form: &toolNames},
+	"env.mcp.share":        {names: fixed("episode", "worker")},
+	"env.mcp.reuse":        {min: 1, max: 1e9},
+	"env.mcp.servers":      {min: 1, max: 4096},
+	"env.mcp.memory":       {form: &memory},
+	"env.mcp.effect":       {names: fixed("pure", "episode_local", "external_idempotent", "external_once")},
+	"env.mcp.effects":      {form: &effects},
+	"env.mcp.call_timeout": {min: 0.1, max: 24 * 3600},
+	"env.mcp.output_bytes": {min: 256, max: 16 << 20},
 }
 
 func fixed(names ...string) func(Names) []string { return func(Names) []string { return names } }

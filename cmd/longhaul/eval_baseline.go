@@ -57,7 +57,7 @@ func (b baseline) of(cfg rl.Config) (rl.Config, error) {
 		cfg.Sampling.MaxTokens = 1024
 	}
 	cfg.Policy, cfg.From, cfg.Updates, cfg.WarmUp.Max = p, "", 0, 0
-	usual.Policy, usual.Updates, usual.WarmUp.Max, usual.Sampling = p, 0, 0, cfg.Sampling // whether the rest suits it matters in training alone
+	usual.Env, usual.Policy, usual.Updates, usual.WarmUp.Max, usual.Sampling = cfg.Env, p, 0, 0, cfg.Sampling // whether the rest suits it matters in training alone
 	return cfg, config.Check(usual, registered())
 }
 

@@ -36,7 +36,7 @@ func (a *app) init(env, file string) error {
 	if !slices.Contains(names.Envs, env) {
 		return rl.Errorf(rl.Invalid, "--env", "%q is not one of %s", env, strings.Join(names.Envs, ", "))
 	}
-	cfg, err := config.Default(env)
+	cfg, err := config.Start(env)
 	if err != nil {
 		return err
 	}

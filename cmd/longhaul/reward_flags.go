@@ -54,7 +54,7 @@ func (o otherReward) of(cfg rl.Config) (r rl.RewardConfig, err error) {
 	if err != nil {
 		return r, err
 	}
-	usual.Reward = cfg.Reward // whether the rest of the run suits it matters in training alone
+	usual.Env, usual.Reward = cfg.Env, cfg.Reward // whether the rest of the run suits it matters in training alone
 	return cfg.Reward, config.Check(usual, registered())
 }
 

@@ -139,8 +139,11 @@ func inBrief(value string) string {
 
 // filed are the texts that may lie in a file, which run.yaml then names as @FILE: the run keeps the text.
 func filed(c *rl.Config) map[string]*string {
-	return map[string]*string{"reward.rubric": &c.Reward.Rubric, "update.kubernetes.template": &c.Update.Kubernetes.Template}
+	return map[string]*string{"reward.rubric": &c.Reward.Rubric, "update.kubernetes.template": &c.Update.Kubernetes.Template, "env.mcp.system": &c.Env.MCP.System}
 }
+
+// located are the texts that name a file or a directory, which run.yaml may do as seen from where it lies.
+func located(c *rl.Config) []*string { return []*string{&c.Env.MCP.Tasks, &c.Env.MCP.Files} }
 
 // fromFile is a key's text, or, when it begins with @, what is in the file that it names, seen from a directory.
 func fromFile(key, text, dir string) (string, error) {

@@ -55,6 +55,11 @@ func readConfig(file string) (rl.Config, error) {
 			*text, err = fromFile(key, *text, filepath.Dir(file))
 		}
 	}
+	for _, path := range located(&cfg) {
+		if err == nil && *path != "" && !filepath.IsAbs(*path) {
+			*path, err = filepath.Abs(filepath.Join(filepath.Dir(file), *path))
+		}
+	}
 	if err == nil {
 		err = config.Check(cfg, registered())
 	}

@@ -1,0 +1,127 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// env plays an episode with a server of the world's.
+type env struct {
+	world  *world
+	server *server // nil: no episode runs
+	task   *Task
+	answer string
+	done   bool
+}
+
+func (e *env) Spec() envs.Spec { return e.world.spec }
+
+// Reset takes a server. An episode that ran before is given up with its own.
+func (e *env) Reset(ctx context.Context, task rl.Task) (rl.Observation, error) {
+	own := e.world.of(task)
+	if own == nil {
+		return rl.Observation{}, rl.Errorf(rl.Invalid, at, "%+v is not a task of this world", task)
+	}
+	if err := e.Close(); err != nil {
+		return rl.Observation{}, err
+	}
+	s, err := e.world.pool.take(ctx)
+	if err != nil {
+		return rl.Observation{}, failed(err)
+	}
+	*e = env{world: e.world, server: s, task: own}
+	if e.world.config.Share == "episode" {
+		if err := s.clean(own.Files); err != nil {
+			return rl.Observation{}, err
+		}
+	}
+	return rl.Observation{Messages: []rl.Message{{Role: rl.User, Content: own.Goal}}}, nil
+}
+
+// Step calls a tool of the server, once the call is known to fit it. The agent's text ends the episode.
+func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
+	switch {
+	case e.server == nil:
+		return envs.Result{}, rl.Errorf(rl.Invalid, at, "no episode runs: Reset comes first")
+	case e.done:
+		return envs.Result{Content: "closed", Done: true}, nil
+	case call.Name == envs.FinalText:
+		e.done = true
+		if json.Unmarshal(call.Arguments, &e.answer) != nil {
+			e.answer = ""
+		}
+		return envs.Result{Done: true}, nil
+	}
+	if wrong := e.wrong(call); wrong != "" {
+		return envs.Result{Content: "bad call: " + wrong}, nil
+	}
+	r, err := e.server.call(ctx, call.Name, e.world.arguments(call.Arguments, e.server.dir))
+	if err != nil {
+		return envs.Result{}, err
+	}
+	return envs.Result{Content: e.world.render(r, e.server.dir)}, nil
+}
+
+// wrong says what is wrong with a call, before the server sees it: servers answer an unknown tool by an error, a refusal or a
+// success with words in it, and pass over arguments that they do not know.
+func (e *env) wrong(call envs.Call) string {
+	tool, ok := e.world.spec.Tool(call.Name)
+	if !ok {
+		return "there is no tool " + clip(call.Name)
+	}
+	if wrong := tool.Check(call.Arguments); wrong != "" {
+		return wrong
+	}
+	return e.world.validators[tool.Name].wrong(tool.Name, call.Arguments)
+}
+
+// arguments are a call's as the server gets them.
+func (w *world) arguments(given json.RawMessage, dir string) json.RawMessage {
+	if given == nil {
+		return json.RawMessage("{}")
+	}
+	return meant(given, dir)
+}
+
+// render is a result as the agent sees it.
+func (w *world) render(r *mcp.CallToolResult, dir string) string {
+	return w.hide.Replace(shown(text(r), dir))
+}
+
+// Snapshot is not possible: what a server knows is its own.
+func (e *env) Snapshot(context.Context) ([]byte, error) { return nil, envs.ErrNoSnapshot }
+
+// Restore is not possible.
+func (e *env) Restore(context.Context, []byte) error { return envs.ErrNoSnapshot }
+
+func (e *env) Score(ctx context.Context) (rl.Score, error) {
+	if e.server == nil {
+		return rl.Score{}, rl.Errorf(rl.Invalid, at, "no episode runs: Reset comes first")
+	}
+	return e.score(ctx)
+}
+
+// Close gives the server back.
+func (e *env) Close() error {
+	if s := e.server; s != nil {
+		e.server = nil
+		e.world.pool.give(s)
+	}
+	return nil
+}
+
+// failed is the error of an episode that got no server: a wait that was cut off is the environment's, too.
+func failed(err error) error {
+	switch rl.KindOf(err) {
+	case "":
+		return rl.Errorf(rl.Unavailable, at, "no server was free: %w", err)
+	case rl.Invalid: // a program that was there when the world was opened
+		return rl.Errorf(rl.Unavailable, at, "%w", err)
+	}
+	return err
+}

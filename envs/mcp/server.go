@@ -1,0 +1,232 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/longhaul-rl/longhaul/child"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// server is a session with a server: with a process that is ours, or with one at a URL.
+type server struct {
+	world   *world
+	session *mcp.ClientSession
+	process *child.Process // nil at a URL
+	dir     string         // the agent's directory; empty: the command has no {dir}
+	said    *tail          // on its error output
+	dropped atomic.Int64   // lines of its output that were no messages
+
+	episodes int         // that it has served or serves; of a shared one, that it serves. The pool's lock guards it
+	spoilt   atomic.Bool // nobody knows what state it is in: it serves no other episode
+	closing  sync.Once
+}
+
+// How long a server has to begin a session (an npx or uvx may install it first), and to end once its input is closed, and once
+// more after SIGTERM.
+const (
+	startPatience = 2 * time.Minute
+	endPatience   = 2 * time.Second
+)
+
+// initialize is the newest version of the protocol that has sessions.
+const initialize = "2025-11-25"
+
+// start begins a session with a new server. Errors: Invalid at env.mcp.command when there is no such program; Unavailable.
+func (w *world) start(ctx context.Context) (*server, error) {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	s, err := w.begin(ctx, initialize)
+	if _, refused := errors.AsType[*jsonrpc.Error](err); refused && rl.KindOf(err) == rl.Unavailable {
+		s, err = w.begin(ctx, "") // it knows nothing but what is newer
+	}
+	return s, err
+}
+
+func (w *world) begin(ctx context.Context, version string) (s *server, err error) {
+	s = &server{world: w, said: &tail{}}
+	transport, err := s.transport()
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "longhaul", Version: "1"}, &mcp.ClientOptions{
+		Capabilities:   &mcp.ClientCapabilities{}, // roots are none of its business: {dir} says what the agent may use
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+	})
+	if s.session, err = client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version}); err != nil {
+		err = s.lost("it does not begin a session", err)
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// transport starts the process, where there is one to start.
+func (s *server) transport() (_ mcp.Transport, err error) {
+	w := s.world
+	if w.config.URL != "" {
+		return &mcp.StreamableClientTransport{
+			Endpoint: w.config.URL, HTTPClient: carrier{w.headers, w.network}.client(), MaxEventSize: maxFrame,
+			MaxRetries: -1, DisableStandaloneSSE: true, // a session that broke is not the same any more
+		}, nil
+	}
+	if w.dirs {
+		if s.dir, err = child.Dir(); err != nil {
+			return nil, rl.Errorf(rl.Unavailable, at, "%w", err)
+		}
+	}
+	words := make([]string, len(w.words))
+	for i, word := range w.words {
+		words[i] = strings.ReplaceAll(word, "{dir}", s.dir)
+	}
+	s.process, err = child.Start(child.Command{At: "env.mcp.command", Words: words, Env: w.environ, Stderr: s.said})
+	if err != nil {
+		return nil, err
+	}
+	return &mcp.IOTransport{Reader: newFrames(s.process.Stdout, s.drop), Writer: s.process.Stdin, MaxLineLength: -1}, nil
+}
+
+// noise is how many dropped lines of a server are told one by one.
+const noise = 3
+
+func (s *server) drop(line []byte, why error) {
+	if n := s.dropped.Add(1); n <= noise {
+		s.world.log().Warn("an MCP server wrote to its output what is no message; it is dropped", "server", s.process.String(), "line", clip(s.world.hide.Replace(string(line))), "why", why)
+	}
+}
+
+// call calls a tool. What the server answers is a result, an error of its own included. Errors: the context's, when nobody knows
+// whether the call was executed; Unavailable when the server or its session is lost.
+func (s *server) call(ctx context.Context, tool string, arguments json.RawMessage) (*mcp.CallToolResult, error) {
+	r, err := s.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	if err == nil {
+		return r, nil
+	}
+	if ctx.Err() != nil {
+		s.spoilt.Store(true)
+		return nil, rl.Errorf(rl.Unavailable, at, "%s gave no result in time: %w", tool, context.Cause(ctx))
+	}
+	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code != rejected {
+		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: said.Message}}}, nil
+	}
+	return nil, s.lost(tool+" was called", err)
+}
+
+// rejected is the SDK's own code for a message that the transport did not carry, also where it joins to it what a server said.
+const rejected = -32005
+
+// lost is the error of a server or a session that is gone: io.EOF to the call under way, ErrConnectionClosed to later ones.
+func (s *server) lost(when string, cause error) error {
+	s.spoilt.Store(true)
+	how := ""
+	if s.process != nil {
+		select {
+		case <-s.process.Done():
+			how = "; the server has ended: " + s.process.Ended()
+		case <-time.After(time.Second): // a call hears of the end before the process is seen to have ended
+		}
+		if said := s.said.String(); said != "" {
+			how += "; it said: " + said
+		}
+	}
+	return rl.Errorf(rl.Unavailable, at, "when %s: %w%s", when, cause, s.world.hide.Replace(how))
+}
+
+// close ends the session, and the process with everything that it started. It returns when they are gone.
+func (s *server) close() {
+	s.closing.Do(func() {
+		if s.process != nil {
+			grace := endPatience
+			if s.spoilt.Load() {
+				grace = 0
+			}
+			s.process.Stop(grace)
+		}
+		if s.session != nil {
+			_ = s.session.Close() // with a server that is gone it fails
+		}
+		if n := s.dropped.Load(); n > noise {
+			s.world.log().Warn("an MCP server wrote to its output what is no message", "server", s.process.String(), "lines", n)
+		}
+		if s.dir != "" {
+			_ = os.RemoveAll(s.dir) // what cannot be removed goes when this process has ended
+		}
+	})
+}
+
+// clean makes the directory what it is to be when an episode begins.
+func (s *server) clean(files map[string]string) error {
+	if s.dir == "" {
+		return nil
+	}
+	left, err := os.ReadDir(s.dir)
+	for _, entry := range left {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir, entry.Name())))
+	}
+	if err == nil && s.world.config.Files != "" {
+		err = os.CopyFS(s.dir, os.DirFS(s.world.config.Files))
+	}
+	for path, content := range files {
+		path = filepath.Join(s.dir, path)
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755))
+		if err == nil {
+			err = os.WriteFile(path, []byte(content), 0o644)
+		}
+	}
+	if err != nil {
+		s.spoilt.Store(true)
+		return rl.Errorf(rl.Unavailable, at, "the directory of the episode: %w", err)
+	}
+	return nil
+}
+
+// read is a file of the agent's directory, which is never left, also not through a link. A directory is no file.
+func (s *server) read(path string) ([]byte, error) {
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	info, err := root.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxFrame {
+		return nil, fmt.Errorf("%s is no file of at most %d bytes", path, maxFrame)
+	}
+	return root.ReadFile(path)
+}
+
+// tail is the last of what was written to it.
+type tail struct {
+	mu   sync.Mutex
+	last []byte
+}
+
+const tailSize = 2000
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = append(t.last, p...)
+	t.last = append([]byte{}, t.last[max(0, len(t.last)-tailSize):]...)
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.ToValidUTF8(strings.TrimSpace(string(t.last)), "\uFFFD")
+}

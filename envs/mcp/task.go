@@ -1,0 +1,132 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// Task is a line of the file of tasks.
+type Task struct {
+	Goal  string   `json:"goal"`            // the agent's prompt
+	Split rl.Split `json:"split,omitempty"` // train, also when empty, or eval
+	Kind  string   `json:"kind,omitempty"`  // a label, such as how hard it is: evaluations count successes by it
+	// Rubric says what makes an attempt good, to a judge; the agent is not told. Empty: the goal says it all.
+	Rubric string `json:"rubric,omitempty"`
+	// Files are in {dir} when the episode begins, by path.
+	Files map[string]string `json:"files,omitempty"`
+	// Checks are what must hold at the end for the score to be 1; otherwise it is 0. None: a judge scores the task.
+	Checks []Check `json:"checks,omitempty"`
+	// Solution is a way to solve the task: calls, and at last an answer.
+	Solution []Step `json:"solution,omitempty"`
+	// Origin says who wrote the task, where that was no person.
+	Origin *Origin `json:"origin,omitempty"`
+}
+
+// Step is a part of a solution: a call, or the answer.
+type Step struct {
+	Tool      string          `json:"tool,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Answer    string          `json:"answer,omitempty"`
+}
+
+// Origin is where a written task comes from: which model wrote it, in which call, and what a strong model made of it.
+type Origin struct {
+	Model    string   `json:"model"`             // that wrote it, as its server names it
+	Prompt   int      `json:"prompt"`            // version of what it was asked
+	Call     string   `json:"call"`              // SHA-256 of the question, by which its reply is kept beside the file
+	Server   string   `json:"server"`            // the MCP server's own name and version
+	Tools    []string `json:"tools"`             // that the writer expects to be needed
+	Solver   string   `json:"solver,omitempty"`  // the strong model that solved it
+	Calls    int      `json:"calls,omitempty"`   // tool calls that it took
+	Verdict  string   `json:"verdict,omitempty"` // why its attempt counts as a success
+	Attempts int      `json:"attempts,omitempty"`
+}
+
+// maxLine bounds a task, in bytes.
+const maxLine = 1 << 20
+
+// ReadTasks reads a file of tasks, one JSON object a line; empty lines do not count. Errors are Invalid and name the line.
+func ReadTasks(name string, src []byte) (tasks []Task, err error) {
+	goals := map[string]int{}
+	for i, line := range bytes.Split(src, []byte("\n")) {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		at := fmt.Sprintf("%s:%d", name, i+1)
+		t, err := readTask(line)
+		if err != nil {
+			return nil, rl.Errorf(rl.Invalid, at, "%w", err)
+		}
+		if first, again := goals[Fold(t.Goal)]; again {
+			return nil, rl.Errorf(rl.Invalid, at, "the goal is that of line %d again", first)
+		}
+		goals[Fold(t.Goal)] = i + 1
+		tasks = append(tasks, t)
+	}
+	if len(tasks) == 0 {
+		return nil, rl.Errorf(rl.Invalid, name, "there is no task in it")
+	}
+	return tasks, nil
+}
+
+func readTask(line []byte) (t Task, err error) {
+	if len(line) > maxLine {
+		return t, fmt.Errorf("%d bytes are too long for a task", len(line))
+	}
+	if !utf8.Valid(line) {
+		return t, errors.New("it is not UTF-8")
+	}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&t); err != nil {
+		return t, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return t, errors.New("there is more than one JSON value in the line")
+	}
+	return t, t.Valid()
+}
+
+// Valid says what is wrong with a task by itself.
+func (t Task) Valid() error {
+	switch {
+	case strings.TrimSpace(t.Goal) == "":
+		return errors.New("it has no goal")
+	case t.Split != "" && t.Split != rl.Train && t.Split != rl.Eval:
+		return fmt.Errorf("its split is %q, not train or eval", t.Split)
+	}
+	for path := range t.Files {
+		if !filepath.IsLocal(path) {
+			return fmt.Errorf("the file %q does not lie in {dir}", path)
+		}
+	}
+	for i, c := range t.Checks {
+		if err := c.valid(); err != nil {
+			return fmt.Errorf("check %d: %w", i+1, err)
+		}
+	}
+	for i, s := range t.Solution {
+		if (s.Tool == "") == (s.Answer == "") || s.Answer != "" && i < len(t.Solution)-1 {
+			return fmt.Errorf("step %d of the solution is not a call, or the answer that ends it", i+1)
+		}
+	}
+	return nil
+}
+
+func (t Task) split() rl.Split { return cmp.Or(t.Split, rl.Train) }
+
+// Fold is a text without what makes no difference between two goals: case, spaces, signs.
+func Fold(s string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return r < utf8.RuneSelf && !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9')
+	}), " ")
+}
