@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -24,7 +25,13 @@ type owner struct {
 	lease *os.File
 }
 
-var own = sync.OnceValues(func() (*owner, error) { return lease(home()) })
+var own = sync.OnceValues(func() (*owner, error) {
+	used.Store(true)
+	return lease(home())
+})
+
+// used says that this process has children, or had some.
+var used atomic.Bool
 
 func home() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("longhaul-children-%d", os.Getuid()))

@@ -30,14 +30,19 @@ type Client struct {
 	plain   atomic.Bool // the server knows no JSON schemas: the prompt alone says what is wanted
 }
 
-// NewClient makes a client; transport nil: the network. It connects to nothing.
+// NewClient makes a client of a judge; transport nil: the network. It connects to nothing.
 func NewClient(c rl.RewardConfig, key string, transport http.RoundTripper) *Client {
+	return NewClientOf("judge", c, key, transport)
+}
+
+// NewClientOf makes a client of a model with another office: what it is begins the errors' boundary, "judge http://...".
+func NewClientOf(what string, c rl.RewardConfig, key string, transport http.RoundTripper) *Client {
 	n := max(c.Concurrency, 1)
 	if transport == nil {
 		transport = endpoint.Network(n)
 	}
 	j := &Client{
-		server: endpoint.Server{Transport: transport, At: endpoint.At("judge", c.URL), Secret: key}, timeout: time.Duration(c.Timeout),
+		server: endpoint.Server{Transport: transport, At: endpoint.At(what, c.URL), Secret: key}, timeout: time.Duration(c.Timeout),
 		slots: make(chan struct{}, n), usdIn: c.USDIn, usdOut: c.USDOut,
 	}
 	cfg := openai.DefaultConfig(key)
@@ -190,6 +195,9 @@ func request(q Question, plain bool) openai.ChatCompletionRequest {
 // schema is the form of a reply. Bounds of numbers and lengths of lists are left out: some servers refuse them and others do not hold
 // to them. verdicts checks all.
 func schema(q Question) json.RawMessage {
+	if q.Form != nil {
+		return q.Form
+	}
 	unit := map[string]any{"type": "number"}
 	entry := map[string]any{
 		"id": map[string]any{"type": "string", "enum": q.IDs}, "reason": map[string]any{"type": "string"}, "score": unit,

@@ -38,9 +38,29 @@ const maxAnswer = 1 << 20
 // maxBeginnings bounds the work on a reply that is nonsense: beginnings of objects that are none.
 const maxBeginnings = 100
 
-// objects finds the distinct JSON objects in a text that have "scores", the first two at most: more are no better. Beginnings of
-// objects that are none are passed over, except where they begin with "scores".
-func objects(text string) (found []json.RawMessage, err error) {
+// Find is the one JSON object in a model's reply that has a member of that name. It may stand in a code fence or between words, and
+// after a thinking part that ends with </think>. The error says in words for the model what is wrong. Nothing is guessed.
+func Find(reply, name string) (json.RawMessage, error) {
+	reply, err := answer(reply)
+	if err != nil {
+		return nil, err
+	}
+	found, err := objects(reply, name)
+	if err != nil {
+		return nil, err
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("there is no JSON object with %q in it", name)
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("there are different JSON objects with %q; give one", name)
+}
+
+// objects finds the distinct JSON objects in a text that have a member of that name, the first two at most: more are no better.
+// Beginnings of objects that are none are passed over, except where they begin with the name.
+func objects(text, name string) (found []json.RawMessage, err error) {
 	for at, failed := 0, 0; failed < maxBeginnings && len(found) < 2; {
 		i := strings.IndexByte(text[at:], '{')
 		if i < 0 {
@@ -51,18 +71,18 @@ func objects(text string) (found []json.RawMessage, err error) {
 		var raw json.RawMessage
 		if e := d.Decode(&raw); e != nil {
 			err = fmt.Errorf("the JSON that begins %q cannot be read: %w", beginning(text[at:]), e)
-			if strings.HasPrefix(strings.TrimLeft(text[at+1:], " \t\r\n"), `"scores"`) {
+			if strings.HasPrefix(strings.TrimLeft(text[at+1:], " \t\r\n"), `"`+name+`"`) {
 				return nil, err // whatever stands in it may be quoted from an attempt
 			}
 			at, failed = at+1, failed+1
 			continue
 		}
 		at += int(d.InputOffset())
-		members, e := pairs(raw)
+		members, e := Members(raw)
 		if e != nil {
 			return nil, e
 		}
-		if _, has := members["scores"]; has && !slices.ContainsFunc(found, func(o json.RawMessage) bool { return bytes.Equal(compacted(o), compacted(raw)) }) {
+		if _, has := members[name]; has && !slices.ContainsFunc(found, func(o json.RawMessage) bool { return bytes.Equal(compacted(o), compacted(raw)) }) {
 			found = append(found, raw)
 		}
 	}
@@ -82,8 +102,8 @@ func beginning(s string) string {
 	return s
 }
 
-// pairs are the members of a JSON object. A name given twice is an error: which of the two counts would be a guess.
-func pairs(raw json.RawMessage) (map[string]json.RawMessage, error) {
+// Members are the members of a JSON object. A name given twice is an error: which of the two counts would be a guess.
+func Members(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, fmt.Errorf("%s is no JSON object", beginning(string(raw)))

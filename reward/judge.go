@@ -2,6 +2,7 @@ package reward
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -25,6 +26,8 @@ type Question struct {
 	Temperature float64      `json:"temperature"`
 	MaxTokens   int          `json:"max_tokens"`
 	Seed        uint64       `json:"seed"`
+	// Form is the JSON schema of the reply, of a question that is no judge's. Nil: that of scores.
+	Form json.RawMessage `json:"form,omitempty"`
 }
 
 // Reply is what a judge answered, and what it took.

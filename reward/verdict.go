@@ -23,25 +23,14 @@ const maxReason = 300
 // verdicts reads a judge's reply: by id, exactly one verdict for each that was asked about. turns has the number of turns of
 // each where contributions were asked for; nil: they were not.
 //
-// The JSON may stand in a code fence or between words, and after a thinking part that ends with </think>. The error says in words for
-// the judge what is wrong: an id that is missing, unknown or given twice, a score that is absent, no number or outside of
-// [0,1], two different verdicts in one reply. Nothing is guessed.
+// The error says in words for the judge what is wrong: an id that is missing, unknown or given twice, a score that is absent, no
+// number or outside of [0,1], two different verdicts in one reply (see Find).
 func verdicts(reply string, ids []string, turns map[string]int) (map[string]verdict, error) {
-	reply, err := answer(reply)
+	object, err := Find(reply, "scores")
 	if err != nil {
 		return nil, err
 	}
-	found, err := objects(reply)
-	if err != nil {
-		return nil, err
-	}
-	switch len(found) {
-	case 0:
-		return nil, errors.New(`there is no JSON object with "scores" in it`)
-	case 1:
-		return read(found[0], ids, turns)
-	}
-	return nil, errors.New(`there are different JSON objects with "scores"; give one`)
+	return read(object, ids, turns)
 }
 
 // maxFaults bounds how many faults of a reply are named.
@@ -49,7 +38,7 @@ const maxFaults = 20
 
 // read takes the verdicts from the object. All that is wrong is said at once.
 func read(object json.RawMessage, ids []string, turns map[string]int) (map[string]verdict, error) {
-	members, err := pairs(object)
+	members, err := Members(object)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +70,7 @@ func read(object json.RawMessage, ids []string, turns map[string]int) (map[strin
 }
 
 func entry(raw json.RawMessage, ids []string, turns map[string]int) (id string, v verdict, err error) {
-	members, err := pairs(raw)
+	members, err := Members(raw)
 	if err != nil {
 		return "", v, err
 	}

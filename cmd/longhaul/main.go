@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/longhaul-rl/longhaul/child"
 )
 
 func main() { os.Exit(run(os.Args[1:], nil)) }
@@ -21,6 +23,7 @@ func main() { os.Exit(run(os.Args[1:], nil)) }
 func run(args []string, s3 func(http.RoundTripper) http.RoundTripper) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	defer child.StopAll() // servers of environments, which wait for the next episode
 	context.AfterFunc(ctx, stop)
 	a := &app{getenv: os.Getenv, s3: s3, patience: patience, out: newOutput(os.Stdout, os.Stderr, os.Getenv)}
 	root := a.root()

@@ -7,6 +7,7 @@ import (
 	"github.com/longhaul-rl/longhaul/envs"
 	_ "github.com/longhaul-rl/longhaul/envs/code"
 	_ "github.com/longhaul-rl/longhaul/envs/openenv"
+	_ "github.com/longhaul-rl/longhaul/envs/mcp"
 	"github.com/longhaul-rl/longhaul/reward"
 )
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -49,6 +50,7 @@ func (a *app) root() *cobra.Command {
 		},
 		PersistentPreRunE: func(c *cobra.Command, _ []string) (err error) {
 			a.log, err = a.logger(c)
+			envs.Log = a.log
 			return err
 		},
 	}
@@ -92,7 +94,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		a.demoCommand(), a.trainCommand(), a.upCommand(), a.workerCommand(), a.pauseCommand(), a.resumeCommand(), a.cancelCommand(), a.setCommand(), a.replayCommand(), a.scheduleCommand(),
 		a.runsCommand(), a.statusCommand(), a.watchCommand(), a.showCommand(), a.ledgerCommand(), a.rescoreCommand(), a.evalCommand(), a.exportCommand(), a.verifyCommand(), a.judgeCommand(), a.benchCommand(),
-		a.initCommand(), a.doctorCommand(), a.gcCommand(), a.schemaCommand(), a.versionCommand(),
+		a.initCommand(), a.tasksCommand(), a.doctorCommand(), a.gcCommand(), a.schemaCommand(), a.versionCommand(),
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -75,6 +74,11 @@ func Open(c rl.MCPConfig, tasks []Task) (_ envs.World, server string, err error)
 	}, server, nil
 }
 
+// HasDirectory reports whether an episode has a directory of its own, which a task's files can be put into.
+func HasDirectory(c rl.MCPConfig) bool {
+	return strings.Contains(c.Command, "{dir}") && c.Share == "episode"
+}
+
 // world is what the episodes of a configuration share.
 type world struct {
 	config  rl.MCPConfig
@@ -93,8 +97,6 @@ type world struct {
 	validators map[string]*validator
 	pool       *pool
 }
-
-func (w *world) log() *slog.Logger { return slog.Default() }
 
 // key is the key of the configuration that says which server it is.
 func (w *world) key() string {
@@ -161,7 +163,7 @@ func (w *world) ask(ctx context.Context) (server string, err error) {
 	w.actions = actions(tools)
 	for _, t := range tools {
 		if w.validators[t.Name] = newValidator(t.Parameters); w.validators[t.Name] == nil {
-			w.log().Warn("an MCP tool's schema is of a kind that is not understood; its server alone checks arguments by it", "tool", t.Name)
+			envs.Log.Warn("an MCP tool's schema is of a kind that is not understood; its server alone checks arguments by it", "tool", t.Name)
 		}
 	}
 	if err := w.known(); err != nil {

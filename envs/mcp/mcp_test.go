@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -237,107 +235,6 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-// With a limit on servers, episodes wait for each other; a reused server is the next episode's.
-func TestThePool(t *testing.T) {
-	w := opened(t, rl.MCPConfig{Command: command(""), Servers: 4, Reuse: 3})
-	var mu sync.Mutex
-	seen := map[string]int{}
-	var all sync.WaitGroup
-	for range 12 {
-		all.Go(func() {
-			e := begun(t, w)
-			defer e.Close()
-			if n := child.Left(); n > 4 {
-				t.Errorf("%d servers at once", n)
-			}
-			got := step(t, e, "note", `{"text":"a"}`)
-			mu.Lock()
-			defer mu.Unlock()
-			seen[got]++
-		})
-	}
-	all.Wait()
-	if seen["1 notes"] < 4 || seen["4 notes"] > 0 || seen["2 notes"] == 0 {
-		t.Errorf("%v", seen) // this server keeps its state: it is not one to be used again
-	}
-	for _, s := range slices.Clone(begun(t, w).(*env).world.pool.live) {
-		s.close()
-	}
-	none(t)
-}
-
-func TestTheMemoryLimit(t *testing.T) {
-	w := opened(t, rl.MCPConfig{Command: command(""), Servers: 4, Memory: "1M"})
-	first := begun(t, w) // always fits
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
-	second := w.New()
-	if _, err := second.Reset(ctx, w.Task(rl.Train, 0)); rl.KindOf(err) != rl.Unavailable {
-		t.Errorf("a second server: %v", err)
-	}
-	first.Close()
-	if _, err := second.Reset(t.Context(), w.Task(rl.Train, 0)); err != nil {
-		t.Error(err)
-	}
-	second.Close()
-	none(t)
-}
-
-// With share: worker all episodes have one server; when it is lost, the next ones have a new one.
-func TestASharedServer(t *testing.T) {
-	w := opened(t, rl.MCPConfig{Command: command(""), Share: "worker", Effect: "pure"})
-	a, b := begun(t, w), begun(t, w)
-	if x, y := step(t, a, "note", `{}`), step(t, b, "note", `{}`); x != "1 notes" || y != "2 notes" {
-		t.Error(x, y)
-	}
-	if _, err := a.Step(t.Context(), call("act", `{"what":"die"}`)); rl.KindOf(err) != rl.Unavailable {
-		t.Error(err)
-	}
-	if _, err := b.Step(t.Context(), call("note", `{}`)); rl.KindOf(err) != rl.Unavailable {
-		t.Error(err)
-	}
-	c := begun(t, w)
-	if got := step(t, c, "note", `{}`); got != "1 notes" {
-		t.Error(got)
-	}
-	for _, e := range []envs.Env{a, b, c} {
-		e.Close()
-	}
-	if n := child.Left(); n != 1 {
-		t.Errorf("%d servers for the next episodes", n)
-	}
-	c.(*env).world.pool.live[0].close()
-	none(t)
-}
-
-// One goal in two lines, an unknown key, a path out of the directory.
-func TestReadTasks(t *testing.T) {
-	for src, want := range map[string]string{
-		`{"goal":"a"}` + "\n\n" + `{"goal":"b","split":"eval","kind":"easy","files":{"x/y":"z"},"checks":[{"answer":true,"contains":"7"}],"solution":[{"tool":"t"},{"answer":"7"}]}`: "",
-		"": "t: there is no task in it",
-		`{"goal":"Go there!"}` + "\n" + `{"goal":"go  there"}`:  "t:2: the goal is that of line 1 again",
-		`{"goal":"a","reward":1}`:                               `t:1: json: unknown field "reward"`,
-		`{"goal":" "}`:                                          "t:1: it has no goal",
-		`{"goal":"a","split":"exam"}`:                           `t:1: its split is "exam", not train or eval`,
-		`{"goal":"a","files":{"../x":"y"}}`:                     `t:1: the file "../x" does not lie in {dir}`,
-		`{"goal":"a","checks":[{"answer":true}]}`:               "t:1: check 1: it says one of is, contains, matches and absent",
-		`{"goal":"a","checks":[{"is":"x"}]}`:                    "t:1: check 1: it is of one of answer, file and tool",
-		`{"goal":"a","checks":[{"tool":"t","absent":true}]}`:    "t:1: check 1: only a file can be absent",
-		`{"goal":"a","checks":[{"answer":true,"matches":"("}]}`: "t:1: check 1: error parsing regexp: missing closing ): `(`",
-		`{"goal":"a","solution":[{"answer":"x"},{"tool":"t"}]}`: "t:1: step 1 of the solution is not a call, or the answer that ends it",
-		`{"goal":"a"} {"goal":"b"}`:                             "t:1: there is more than one JSON value in the line",
-		"{\"goal\":\"\xff\"}":                                   "t:1: it is not UTF-8",
-	} {
-		tasks, err := ReadTasks("t", []byte(src))
-		if fmt.Sprint(err) != want && !(err == nil && want == "") {
-			t.Errorf("%s: %v", src, err)
-		}
-		if want == "" && len(tasks) != 2 {
-			t.Errorf("%+v", tasks)
-		}
-	}
-}
-
 func TestWords(t *testing.T) {
 	got, err := words(`npx  -y "a b"'c' '' {dir}/x`)
 	if want := []string{"npx", "-y", "a bc", "", "{dir}/x"}; err != nil || !slices.Equal(got, want) {
@@ -365,24 +262,6 @@ func TestTheDirectorysName(t *testing.T) {
 	if got := shown("in /tmp/x/a", "/tmp/x"); got != "in /episode/a" {
 		t.Error(got)
 	}
-}
-
-func FuzzReadTasks(f *testing.F) {
-	f.Add([]byte(`{"goal":"a","files":{"x":"y"},"checks":[{"tool":"t","arguments":{},"matches":"a+"}]}`))
-	f.Fuzz(func(t *testing.T, src []byte) {
-		tasks, err := ReadTasks("t", src)
-		if (err == nil) == (len(tasks) == 0) {
-			t.Fatal(len(tasks), err)
-		}
-		for _, task := range tasks {
-			if task.Valid() != nil {
-				t.Fatalf("%+v", task)
-			}
-			for _, c := range task.Checks {
-				c.holds("text")
-			}
-		}
-	})
 }
 
 // Whatever a server writes, what is passed on is whole messages, which the SDK can read.

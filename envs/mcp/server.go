@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/longhaul-rl/longhaul/child"
+	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -103,7 +104,7 @@ const noise = 3
 
 func (s *server) drop(line []byte, why error) {
 	if n := s.dropped.Add(1); n <= noise {
-		s.world.log().Warn("an MCP server wrote to its output what is no message; it is dropped", "server", s.process.String(), "line", clip(s.world.hide.Replace(string(line))), "why", why)
+		envs.Log.Warn("an MCP server wrote to its output what is no message; it is dropped", "server", s.process.String(), "line", clip(s.world.hide.Replace(string(line))), "why", why)
 	}
 }
 
@@ -158,7 +159,7 @@ func (s *server) close() {
 			_ = s.session.Close() // with a server that is gone it fails
 		}
 		if n := s.dropped.Load(); n > noise {
-			s.world.log().Warn("an MCP server wrote to its output what is no message", "server", s.process.String(), "lines", n)
+			envs.Log.Warn("an MCP server wrote to its output what is no message", "server", s.process.String(), "lines", n)
 		}
 		if s.dir != "" {
 			_ = os.RemoveAll(s.dir) // what cannot be removed goes when this process has ended

@@ -1,0 +1,139 @@
+package propose
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/longhaul-rl/longhaul/reward"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// journal keeps what was paid for, beside the tasks: replies by the hash of their question, the turns of solvers as they are taken, and
+// the tasks as they were last written. It is a file of JSON lines that only grows; a line is on the disk before what it says
+// counts. A last line that was cut off by a crash is taken off.
+type journal struct {
+	mu      sync.Mutex
+	file    *os.File
+	replies map[string]reward.Reply
+	turns   map[string][]rl.Recorded // by attempt
+	wrote   map[string]bool          // SHA-256 of the tasks, each time before they were written
+}
+
+// entry is a line. Exactly one of its parts is set.
+type entry struct {
+	Question string        `json:"question,omitempty"`
+	Reply    *reward.Reply `json:"reply,omitempty"`
+	Attempt  string        `json:"attempt,omitempty"`
+	Turn     *rl.Recorded  `json:"turn,omitempty"`
+	Wrote    string        `json:"wrote,omitempty"`
+}
+
+// openJournal opens or makes a journal, for this process alone. Errors: Conflict when another one has it, Corrupt for a file that is
+// none.
+func openJournal(path string) (*journal, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, rl.Errorf(rl.Invalid, path, "%w", err)
+	}
+	j := &journal{file: file, replies: map[string]reward.Reply{}, turns: map[string][]rl.Recorded{}, wrote: map[string]bool{}}
+	if err := hold(file); err != nil {
+		return nil, errors.Join(rl.Errorf(rl.Conflict, path, "another process is at work on it"), file.Close())
+	}
+	if err := j.load(path); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return j, nil
+}
+
+func (j *journal) load(path string) error {
+	whole := int64(0)
+	for r, n := bufio.NewReader(j.file), 1; ; n++ {
+		line, err := r.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return rl.Errorf(rl.Unavailable, path, "%w", err)
+		}
+		if errors.Is(err, io.EOF) { // what follows the last line's end was cut off
+			if err := j.file.Truncate(whole); err != nil {
+				return rl.Errorf(rl.Unavailable, path, "%w", err)
+			}
+			_, err := j.file.Seek(whole, io.SeekStart)
+			return err
+		}
+		var e entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			return rl.Errorf(rl.Corrupt, fmt.Sprintf("%s:%d", path, n), "%w", err)
+		}
+		whole += int64(len(line))
+		j.take(e)
+	}
+}
+
+func (j *journal) take(e entry) {
+	switch {
+	case e.Reply != nil:
+		j.replies[e.Question] = *e.Reply
+	case e.Turn != nil:
+		j.turns[e.Attempt] = append(j.turns[e.Attempt], *e.Turn)
+	case e.Attempt != "": // it begins anew
+		delete(j.turns, e.Attempt)
+	case e.Wrote != "":
+		j.wrote[e.Wrote] = true
+	}
+}
+
+// add records an entry.
+func (j *journal) add(e entry) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var b bytes.Buffer
+	if err := json.NewEncoder(&b).Encode(e); err != nil {
+		return err
+	}
+	if _, err := j.file.Write(b.Bytes()); err != nil {
+		return err
+	}
+	if err := j.file.Sync(); err != nil {
+		return err
+	}
+	j.take(e)
+	return nil
+}
+
+func (j *journal) reply(question string) (reward.Reply, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r, ok := j.replies[question]
+	return r, ok
+}
+
+func (j *journal) attempt(key string) []rl.Recorded {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.turns[key]
+}
+
+// calls is how many calls of models are recorded.
+func (j *journal) calls() (n int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, turns := range j.turns {
+		n += len(turns)
+	}
+	return n + len(j.replies)
+}
+
+// spent is what the recorded replies took. Turns of solvers are not in it: the policy's client does not hear of their tokens.
+func (j *journal) spent() (s rl.Spent) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, r := range j.replies {
+		s.Add(r.Spent)
+	}
+	return s
+}

@@ -1,0 +1,275 @@
+package propose
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/envs/mcp"
+	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/reward"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// Options say what is to be written, by whom, and for which server.
+type Options struct {
+	Env         rl.EnvConfig // its mcp, max_turns, episode_timeout
+	Writer      Model
+	Solver      Model // plays each task; without a model nobody does
+	Out         string
+	About       string // what the agent is for, in a person's words; may be empty
+	Tasks       int
+	Eval        float64 // share of the tasks that are for evaluation
+	Batch       int     // tasks asked for at once
+	Tries       int     // of the solver
+	Concurrency int     // calls at once
+	MaxCalls    int     // of models, in all; 0: any number
+	Temperature float64
+	ReplyTokens int
+	Timeout     time.Duration // of one call
+	Seed        uint64
+	Say         func(format string, args ...any) // hears how it goes
+}
+
+// Report is what was come to.
+type Report struct {
+	Tasks   int            `json:"tasks"`
+	Eval    int            `json:"eval"` // of them
+	ByKind  map[string]int `json:"by_kind"`
+	Batches int            `json:"batches"`
+	Refused map[string]int `json:"refused,omitempty"` // tasks that do not count, by why
+	Invalid int            `json:"invalid_replies"`
+	Calls   int            `json:"calls"` // of models, recorded ones included
+	Spent   rl.Spent       `json:"spent"` // of the writer and the verifier
+	Server  string         `json:"server"`
+}
+
+const (
+	maxAsks   = 3  // of one batch
+	maxBarren = 6  // batches in a row that bring no task
+	shown     = 40 // of the goals so far that the writer is shown
+)
+
+type proposer struct {
+	Options
+	journal  *journal
+	writer   *reward.Client
+	verifier *reward.Client
+	solver   *policy.Client
+	tools    []envs.Tool
+	files    bool // tasks may begin with files
+
+	mu     sync.Mutex
+	out    int // calls under way
+	report Report
+
+	tasks  []mcp.Task
+	known  known
+	used   map[string]int // how often tasks take a tool
+	asked  uint64         // questions put so far
+	barren int
+}
+
+// Run writes tasks to o.Out, and what they cost to a journal beside it. Errors: Conflict when the file there is another one's work,
+// Exhausted when the models do not come to so many tasks or calls are at their limit (what there is, is written), those of the models
+// and of the server.
+func Run(ctx context.Context, o Options) (Report, error) {
+	j, err := openJournal(o.Out + ".calls")
+	if err != nil {
+		return Report{}, err
+	}
+	defer j.file.Close()
+	if err := ours(o.Out, j); err != nil {
+		return Report{}, err
+	}
+	world, server, err := mcp.Open(o.Env.MCP, nil)
+	if err != nil {
+		return Report{}, err
+	}
+	p := &proposer{
+		Options: o, journal: j, writer: o.Writer.client("writer", o), verifier: o.Solver.client("solver", o), tools: world.New().Spec().Tools,
+		files: mcp.HasDirectory(o.Env.MCP), used: map[string]int{}, report: Report{Server: server, ByKind: map[string]int{}, Refused: map[string]int{}},
+	}
+	if o.Solver.Model != "" {
+		p.solver = policy.New(policy.Options{URL: o.Solver.URL, APIKey: o.Solver.Key, Concurrency: max(o.Concurrency, 1)})
+	}
+	for err == nil && len(p.tasks) < o.Tasks {
+		err = p.batch(ctx)
+	}
+	if rl.KindOf(err) == rl.Exhausted || err == nil {
+		err = errors.Join(err, p.write())
+	}
+	p.report.Calls, p.report.Spent = j.calls(), j.spent()
+	return p.report, err
+}
+
+// ours checks that the file of tasks, where there is one, is as it was last written here.
+func ours(path string, j *journal) error {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return rl.Errorf(rl.Invalid, path, "%w", err)
+	}
+	if !j.wrote[sum(b)] {
+		return rl.Errorf(rl.Conflict, path, "it exists, and is not as `longhaul tasks propose` has written it: name another file with --out")
+	}
+	return nil
+}
+
+func sum(b []byte) string {
+	s := sha256.Sum256(b)
+	return hex.EncodeToString(s[:])
+}
+
+// seed is the next question's.
+func (p *proposer) seed() uint64 {
+	p.asked++
+	return rl.Seed(p.Seed, "propose", p.asked)
+}
+
+// batch asks for some tasks, and takes in those that count.
+func (p *proposer) batch(ctx context.Context) error {
+	d := p.wanted()
+	n := min(p.Batch, p.quota(d)-p.report.ByKind[d.name])
+	q := p.question(n, d, p.focus(), p.goals())
+	found, from, err := p.heed(ctx, q)
+	if err != nil {
+		return err
+	}
+	p.report.Batches++
+	var all []*candidate
+	for _, w := range found[:min(len(found), n)] {
+		if p.known.alike(w.Goal) {
+			p.report.Refused["like another task"]++
+			continue
+		}
+		t := w.task()
+		t.Kind, t.Origin = d.name, &mcp.Origin{Model: from.model, Prompt: promptVersion, Call: from.call, Server: p.report.Server, Tools: w.Tools}
+		all = append(all, &candidate{task: t, answer: w.Answer})
+	}
+	if err := p.solve(ctx, all); err != nil {
+		return err
+	}
+	return p.take(all, d)
+}
+
+// take takes in the tasks of a batch that count.
+func (p *proposer) take(all []*candidate, d difficulty) error {
+	before := len(p.tasks)
+	for _, c := range all {
+		if c.refused != "" {
+			p.report.Refused[c.refused]++
+			continue
+		}
+		for _, tool := range c.task.Origin.Tools {
+			p.used[tool]++
+		}
+		c.task.Split = rl.Train
+		if n := float64(p.report.ByKind[d.name]); int((n+1)*p.Eval) > int(n*p.Eval) { // spread evenly over each difficulty
+			c.task.Split = rl.Eval
+			p.report.Eval++
+		}
+		p.report.ByKind[d.name]++
+		p.tasks = append(p.tasks, c.task)
+	}
+	p.report.Tasks = len(p.tasks)
+	if p.Say != nil {
+		p.Say("%d of %d tasks: %s, %d new of %d written", len(p.tasks), p.Tasks, d.name, len(p.tasks)-before, len(all))
+	}
+	if p.barren++; len(p.tasks) > before {
+		p.barren = 0
+		return p.write()
+	}
+	if p.barren == maxBarren {
+		return rl.Errorf(rl.Exhausted, "writer", "%d batches in a row have brought no task that counts; there are %d of %d", maxBarren, len(p.tasks), p.Tasks)
+	}
+	return nil
+}
+
+// source is where a batch comes from.
+type source struct{ model, call string }
+
+// heed asks a question until its reply can be read, maxAsks times at most; then there are no tasks.
+func (p *proposer) heed(ctx context.Context, q reward.Question) (found []written, from source, err error) {
+	var names []string
+	for _, t := range p.tools {
+		names = append(names, t.Name)
+	}
+	for range maxAsks {
+		reply, err := p.ask(ctx, p.writer, q)
+		if err != nil {
+			return nil, from, err
+		}
+		found, err := read(reply, names, p.files)
+		if err == nil {
+			return found, source{cmp.Or(reply.Model, q.Model), identity(q)}, nil
+		}
+		p.report.Invalid++
+		q = again(q, reply, err)
+	}
+	return nil, from, nil
+}
+
+// quota is how many tasks of a difficulty there are to be.
+func (p *proposer) quota(d difficulty) int {
+	n, i := len(difficulties), slices.Index(difficulties, d)
+	return (p.Tasks + n - 1 - i) / n
+}
+
+// wanted is the difficulty of which most is missing.
+func (p *proposer) wanted() difficulty {
+	return slices.MaxFunc(difficulties, func(a, b difficulty) int {
+		return cmp.Compare(p.quota(a)-p.report.ByKind[a.name], p.quota(b)-p.report.ByKind[b.name])
+	})
+}
+
+// focus are the tools that tasks have made the least use of, three at most.
+func (p *proposer) focus() (names []string) {
+	order := rand.New(rand.NewPCG(p.Seed, p.asked)).Perm(len(p.tools))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.used[p.tools[a].Name], p.used[p.tools[b].Name]) })
+	for _, i := range order[:min(3, len(order))] {
+		names = append(names, p.tools[i].Name)
+	}
+	return names
+}
+
+// goals are the newest goals.
+func (p *proposer) goals() (goals []string) {
+	for _, t := range p.tasks[max(0, len(p.tasks)-shown):] {
+		goals = append(goals, t.Goal)
+	}
+	return goals
+}
+
+// write puts the tasks in the place of those that were written before.
+func (p *proposer) write() error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	for _, t := range p.tasks {
+		if err := e.Encode(t); err != nil {
+			return err
+		}
+	}
+	if err := p.journal.add(entry{Wrote: sum(b.Bytes())}); err != nil {
+		return err
+	}
+	next := filepath.Join(filepath.Dir(p.Out), "."+filepath.Base(p.Out)+".new")
+	if err := os.WriteFile(next, b.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(next, p.Out)
+}
