@@ -65,12 +65,12 @@ func (p *proposer) ask(ctx context.Context, client *reward.Client, q reward.Ques
 	}
 }
 
-// spend counts a call that is about to be made. Error: Exhausted.
+// spend counts a call that is about to be made, until made says that it was. Error: Exhausted.
 func (p *proposer) spend() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.MaxCalls > 0 && p.journal.calls()+p.out >= p.MaxCalls {
-		return rl.Errorf(rl.Exhausted, "--max-calls", "%d calls have been made", p.MaxCalls)
+	if err := p.within(1 + p.out); err != nil {
+		return err
 	}
 	p.out++
 	return nil
@@ -80,6 +80,14 @@ func (p *proposer) made() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.out--
+}
+
+// within reports whether the limit on calls has room for so many more. Error: Exhausted.
+func (p *proposer) within(more int) error {
+	if p.MaxCalls > 0 && p.journal.calls()+more > p.MaxCalls {
+		return rl.Errorf(rl.Exhausted, "--max-calls", "%d calls have been made", p.journal.calls())
+	}
+	return nil
 }
 
 // wished is how long a server asked to be left alone.

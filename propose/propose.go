@@ -178,7 +178,7 @@ func (p *proposer) take(all []*candidate, d difficulty) error {
 			p.used[tool]++
 		}
 		c.task.Split = rl.Train
-		if n := float64(p.report.ByKind[d.name]); int((n+1)*p.Eval) > int(n*p.Eval) { // spread evenly over each difficulty
+		if n := float64(len(p.tasks)); int((n+1)*p.Eval) > int(n*p.Eval) { // spread evenly
 			c.task.Split = rl.Eval
 			p.report.Eval++
 		}

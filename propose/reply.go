@@ -10,7 +10,6 @@ import (
 
 	"github.com/longhaul-rl/longhaul/envs/mcp"
 	"github.com/longhaul-rl/longhaul/reward"
-	"github.com/longhaul-rl/longhaul/rl"
 )
 
 // written is a task as a model writes it.
@@ -28,19 +27,18 @@ type file struct {
 	Content string `json:"content"`
 }
 
-// form is the JSON schema of a reply. Whether servers hold to it or not, read checks all of it.
-var form = func() json.RawMessage {
-	text := map[string]any{"type": "string"}
-	object := func(properties map[string]any, required ...string) map[string]any {
-		return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+// form is the JSON schema of a reply, with or without files. Servers that hold a model to it have it write the members in this order:
+// first what the rest follows from. Whether they hold to it or not, read checks all of it.
+func form(files bool) json.RawMessage {
+	more, required := "", ""
+	if files {
+		more = `"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"],"additionalProperties":false}},`
+		required = `"files",`
 	}
-	array := func(items any) map[string]any { return map[string]any{"type": "array", "items": items} }
-	task := object(map[string]any{
-		"goal": text, "rubric": text, "tools": array(text), "answer_contains": text,
-		"files": array(object(map[string]any{"path": text, "content": text}, "path", "content")),
-	}, "goal", "rubric", "tools", "files", "answer_contains")
-	return rl.CanonicalJSON(object(map[string]any{"tasks": array(task)}, "tasks"))
-}()
+	return json.RawMessage(`{"type":"object","properties":{"tasks":{"type":"array","items":{"type":"object","properties":{` + more +
+		`"goal":{"type":"string"},"tools":{"type":"array","items":{"type":"string"}},"rubric":{"type":"string"},"answer_contains":{"type":"string"}},` +
+		`"required":[` + required + `"goal","tools","rubric","answer_contains"],"additionalProperties":false}}},"required":["tasks"],"additionalProperties":false}`)
+}
 
 // Bounds of what a model writes, in bytes and numbers. What is longer than a prompt should be has lost its way.
 const (

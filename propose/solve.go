@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,7 +49,7 @@ func (p *proposer) solve(ctx context.Context, all []*candidate) error {
 		})
 	}
 	wait.Wait()
-	return errors.Join(errs...)
+	return cmp.Or(errs...)
 }
 
 // attempt plays a task until an attempt is a success.
@@ -82,6 +83,9 @@ func (p *proposer) attempt(ctx context.Context, world envs.World, task rl.Task, 
 func (p *proposer) play(ctx context.Context, world envs.World, task rl.Task, c *candidate, try int) (*rl.Trajectory, error) {
 	key := fmt.Sprintf("%s/%d", mcp.Fold(c.task.Goal), try)
 	for again := false; ; again = true {
+		if err := p.within(1); err != nil && len(p.journal.attempt(key)) == 0 {
+			return nil, err
+		}
 		env := envs.Guard(world.New(), world.Name)
 		t, err := rollout.Run(ctx, env, p.solver, rollout.Options{
 			Episode: rl.EpisodeID{Run: "propose", Task: task.ID, Member: try}, Task: task, Model: p.Solver.Model, Version: rl.Version(p.Solver.Model),
