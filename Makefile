@@ -25,7 +25,7 @@ build: ## compiles ./bin/longhaul (minutes the first time, with progress; second
 	@scripts/build.sh bin/longhaul ./cmd/longhaul
 
 # Directories of scripts/worlds that the tests need: environments, and agents, of other languages.
-WORLDS :=
+WORLDS := mcp
 
 # What the tests need of Python and Node, unless the environment names it.
 PYTHON = if [ -z "$$LONGHAUL_TEST_PYTHON" ]; then env=$$(scripts/python.sh) && export LONGHAUL_TEST_PYTHON=$$env/bin/python \
@@ -81,6 +81,10 @@ results: build ## trains the demo on ten fresh seeds (SEEDS=101-110), and every 
 	@$(GO) run ./scripts/curves -set judge
 	@$(GO) run ./scripts/curves -set estimators
 
+.PHONY: test-worlds
+test-worlds: ## a thousand episodes with each of three real MCP servers, and what is left of them (needs Node; about 15 minutes on 2 cores)
+	@worlds=$$(scripts/worlds.sh mcp) && LONGHAUL_TEST_WORLDS=$$worlds LONGHAUL_TEST_EPISODES=1000 $(GO) test -count=1 -timeout 90m -v -run ManyEpisodes ./envs/mcp
+
 .PHONY: test-tinker
 test-tinker: build ## updates and a run in a real Tinker service, SkyRL on the CPU, which is killed and whose answers are lost (needs uv and Python 3.12; 5.7 GB the first time; about 20 minutes on 2 cores)
 	@scripts/tinker.sh
@@ -94,13 +98,16 @@ fuzz: ## every fuzz target for FUZZTIME (20s)
 	@scripts/fuzz.sh $(FUZZTIME)
 
 PYTHON_PINNED := 3.11
-PIN = uv pip compile --quiet --universal --python-version $(PYTHON_PINNED) --generate-hashes --no-annotate --no-header requirements.in -o requirements.txt
+PINNED = uv pip compile --quiet --universal --python-version $(PYTHON_PINNED) --generate-hashes --no-annotate --no-header
+PIN = $(PINNED) requirements.in -o requirements.txt
 .PHONY: requirements
-requirements: requirements-tinker requirements-vllm ## pins what the trainer, the tests and the scripts need of Python (needs uv)
+requirements: requirements-tinker requirements-vllm ## pins what the trainer, the tests and the scripts need of Python and Node (needs uv and npm)
 	@for d in trainer .ci scripts/uv; do (cd $$d && $(PIN)) || exit 1; done
 	@cd scripts/real_judge && $(PIN) --no-deps
 	@cd scripts/kube && $(PIN) --no-deps
 	@cd scripts/smol && $(PIN) --no-deps
+	@cd scripts/worlds && for in in *.in; do $(PINNED) $$in -o $${in%.in}.txt || exit 1; done
+	@for d in scripts/worlds/*/; do (cd $$d && npm install --package-lock-only --omit-lockfile-registry-resolved=true --silent --no-audit --no-fund) || exit 1; done
 
 .PHONY: requirements-tinker requirements-vllm
 requirements-tinker requirements-vllm: PYTHON_PINNED = 3.12

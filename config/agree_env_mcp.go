@@ -53,7 +53,8 @@ func startMCP(c *rl.Config) {
 	c.Policy = rl.PolicyConfig{Use: "openai", URL: "http://127.0.0.1:8000/v1", Model: "Qwen/Qwen3-4B", Base: "/models/Qwen3-4B", Publish: "lora", Adapters: "/models/adapters"}
 	c.Group.PerUpdate = 16
 	c.Reward.Use, c.Reward.URL, c.Reward.Model, c.Reward.APIKeyEnv = "judge", "https://api.openai.com/v1", "gpt-5-mini", "OPENAI_API_KEY"
-	c.Update.Use = "local"
+	c.Update.Use, c.Update.LoRARank = "local", 16
+	c.Eval.Every = 0 // evaluations count what the tasks' checks say, where they have some
 }
 
 func mcpAlone(c rl.Config) (wrong, bool) {

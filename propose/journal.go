@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 
+	"github.com/gofrs/flock"
+
 	"github.com/longhaul-rl/longhaul/reward"
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -20,6 +22,7 @@ import (
 type journal struct {
 	mu      sync.Mutex
 	file    *os.File
+	lock    *flock.Flock
 	replies map[string]reward.Reply
 	turns   map[string][]rl.Recorded // by attempt
 	wrote   map[string]bool          // SHA-256 of the tasks, each time before they were written
@@ -37,19 +40,26 @@ type entry struct {
 // openJournal opens or makes a journal, for this process alone. Errors: Conflict when another one has it, Corrupt for a file that is
 // none.
 func openJournal(path string) (*journal, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	lock := flock.New(path)
+	held, err := lock.TryLock()
 	if err != nil {
 		return nil, rl.Errorf(rl.Invalid, path, "%w", err)
 	}
-	j := &journal{file: file, replies: map[string]reward.Reply{}, turns: map[string][]rl.Recorded{}, wrote: map[string]bool{}}
-	if err := hold(file); err != nil {
-		return nil, errors.Join(rl.Errorf(rl.Conflict, path, "another process is at work on it"), file.Close())
+	if !held {
+		return nil, rl.Errorf(rl.Conflict, path, "another process is at work on it")
 	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, errors.Join(rl.Errorf(rl.Invalid, path, "%w", err), lock.Close())
+	}
+	j := &journal{file: file, lock: lock, replies: map[string]reward.Reply{}, turns: map[string][]rl.Recorded{}, wrote: map[string]bool{}}
 	if err := j.load(path); err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, errors.Join(err, j.close())
 	}
 	return j, nil
 }
+
+func (j *journal) close() error { return errors.Join(j.file.Close(), j.lock.Close()) }
 
 func (j *journal) load(path string) error {
 	whole := int64(0)

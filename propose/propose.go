@@ -1,17 +1,9 @@
 package propose
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -89,7 +81,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	defer j.file.Close()
+	defer j.close()
 	if err := ours(o.Out, j); err != nil {
 		return Report{}, err
 	}
@@ -112,26 +104,6 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	}
 	p.report.Calls, p.report.Spent = j.calls(), j.spent()
 	return p.report, err
-}
-
-// ours checks that the file of tasks, where there is one, is as it was last written here.
-func ours(path string, j *journal) error {
-	b, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return rl.Errorf(rl.Invalid, path, "%w", err)
-	}
-	if !j.wrote[sum(b)] {
-		return rl.Errorf(rl.Conflict, path, "it exists, and is not as `longhaul tasks propose` has written it: name another file with --out")
-	}
-	return nil
-}
-
-func sum(b []byte) string {
-	s := sha256.Sum256(b)
-	return hex.EncodeToString(s[:])
 }
 
 // seed is the next question's.
@@ -221,55 +193,4 @@ func (p *proposer) heed(ctx context.Context, q reward.Question) (found []written
 		q = again(q, reply, err)
 	}
 	return nil, from, nil
-}
-
-// quota is how many tasks of a difficulty there are to be.
-func (p *proposer) quota(d difficulty) int {
-	n, i := len(difficulties), slices.Index(difficulties, d)
-	return (p.Tasks + n - 1 - i) / n
-}
-
-// wanted is the difficulty of which most is missing.
-func (p *proposer) wanted() difficulty {
-	return slices.MaxFunc(difficulties, func(a, b difficulty) int {
-		return cmp.Compare(p.quota(a)-p.report.ByKind[a.name], p.quota(b)-p.report.ByKind[b.name])
-	})
-}
-
-// focus are the tools that tasks have made the least use of, three at most.
-func (p *proposer) focus() (names []string) {
-	order := rand.New(rand.NewPCG(p.Seed, p.asked)).Perm(len(p.tools))
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.used[p.tools[a].Name], p.used[p.tools[b].Name]) })
-	for _, i := range order[:min(3, len(order))] {
-		names = append(names, p.tools[i].Name)
-	}
-	return names
-}
-
-// goals are the newest goals.
-func (p *proposer) goals() (goals []string) {
-	for _, t := range p.tasks[max(0, len(p.tasks)-shown):] {
-		goals = append(goals, t.Goal)
-	}
-	return goals
-}
-
-// write puts the tasks in the place of those that were written before.
-func (p *proposer) write() error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	for _, t := range p.tasks {
-		if err := e.Encode(t); err != nil {
-			return err
-		}
-	}
-	if err := p.journal.add(entry{Wrote: sum(b.Bytes())}); err != nil {
-		return err
-	}
-	next := filepath.Join(filepath.Dir(p.Out), "."+filepath.Base(p.Out)+".new")
-	if err := os.WriteFile(next, b.Bytes(), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(next, p.Out)
 }

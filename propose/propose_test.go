@@ -247,7 +247,7 @@ func TestJournal(t *testing.T) {
 		}
 	}
 	j.file.WriteString(`{"attempt":"x","turn":`)
-	j.file.Close()
+	j.close()
 	for range 2 {
 		if j, err = openJournal(path); err != nil || !j.wrote["a"] || len(j.attempt("x")) != 1 || j.attempt("x")[0].Earned != 2 {
 			t.Fatalf("%+v, %v", j, err)
@@ -255,7 +255,7 @@ func TestJournal(t *testing.T) {
 		if err := j.add(entry{Wrote: "b"}); err != nil {
 			t.Fatal(err)
 		}
-		j.file.Close()
+		j.close()
 	}
 	os.WriteFile(path, []byte("{}\nx\n{}\n"), 0o644)
 	if _, err := openJournal(path); rl.KindOf(err) != rl.Corrupt || !strings.HasPrefix(err.Error(), path+":2: ") {

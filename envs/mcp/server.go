@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -165,49 +163,6 @@ func (s *server) close() {
 			_ = os.RemoveAll(s.dir) // what cannot be removed goes when this process has ended
 		}
 	})
-}
-
-// clean makes the directory what it is to be when an episode begins.
-func (s *server) clean(files map[string]string) error {
-	if s.dir == "" {
-		return nil
-	}
-	left, err := os.ReadDir(s.dir)
-	for _, entry := range left {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir, entry.Name())))
-	}
-	if err == nil && s.world.config.Files != "" {
-		err = os.CopyFS(s.dir, os.DirFS(s.world.config.Files))
-	}
-	for path, content := range files {
-		path = filepath.Join(s.dir, path)
-		err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755))
-		if err == nil {
-			err = os.WriteFile(path, []byte(content), 0o644)
-		}
-	}
-	if err != nil {
-		s.spoilt.Store(true)
-		return rl.Errorf(rl.Unavailable, at, "the directory of the episode: %w", err)
-	}
-	return nil
-}
-
-// read is a file of the agent's directory, which is never left, also not through a link. A directory is no file.
-func (s *server) read(path string) ([]byte, error) {
-	root, err := os.OpenRoot(s.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	info, err := root.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxFrame {
-		return nil, fmt.Errorf("%s is no file of at most %d bytes", path, maxFrame)
-	}
-	return root.ReadFile(path)
 }
 
 // tail is the last of what was written to it.
