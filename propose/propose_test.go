@@ -216,7 +216,7 @@ func TestStoppedAnywhereItGoesOn(t *testing.T) {
 
 // A model that writes the same for ever is not paid for ever.
 func TestABarrenWriterIsGivenUp(t *testing.T) {
-	same := `{"tasks":[{"goal":"one","rubric":"r","tools":["price"],"answer_contains":""}]}`
+	same := `{"tasks":[{"goal":"always the same","rubric":"r","tools":["price"],"answer_contains":""}]}`
 	a := newAuthor(t, strings.Split(strings.Repeat(same+"\n", 99), "\n")...)
 	o := options(a, t.TempDir())
 	o.Solver = Model{}

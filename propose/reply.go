@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/longhaul-rl/longhaul/envs/mcp"
 	"github.com/longhaul-rl/longhaul/reward"
@@ -43,6 +44,7 @@ func form(files bool) json.RawMessage {
 // Bounds of what a model writes, in bytes and numbers. What is longer than a prompt should be has lost its way.
 const (
 	longestGoal   = 4000
+	shortestGoal  = 6 // letters: a model that copies the prompt's example gives "..."
 	longestRubric = 4000
 	longestFile   = 20_000
 	mostFiles     = 20
@@ -104,6 +106,8 @@ func (w written) wrong(tools []string, files bool) error {
 	switch {
 	case strings.TrimSpace(w.Goal) == "" || len(w.Goal) > longestGoal:
 		return fmt.Errorf("its goal is empty, or has more than %d bytes", longestGoal)
+	case letters(w.Goal) < shortestGoal:
+		return fmt.Errorf("its goal %q says nothing", w.Goal)
 	case len(w.Rubric) > longestRubric || len(w.Answer) > longestGoal:
 		return fmt.Errorf("its rubric or its answer_contains has more than %d bytes", longestRubric)
 	case len(w.Tools) == 0:
@@ -124,6 +128,15 @@ func (w written) wrong(tools []string, files bool) error {
 		}
 	}
 	return w.task().Valid()
+}
+
+func letters(s string) (n int) {
+	for _, r := range s {
+		if unicode.IsLetter(r) {
+			n++
+		}
+	}
+	return n
 }
 
 // task is what is written as a task, without its origin.

@@ -8,7 +8,7 @@ import (
 )
 
 func TestRepliesThatAreNoTasks(t *testing.T) {
-	good := `{"goal":"g","rubric":"r","tools":["t"],"files":[{"path":"a/b","content":"c"}],"answer_contains":"x"}`
+	good := `{"goal":"find out","rubric":"r","tools":["t"],"files":[{"path":"a/b","content":"c"}],"answer_contains":"x"}`
 	for text, want := range map[string]string{
 		`{"tasks":[` + good + `]}`:                        "",
 		"Here:\n```json\n{\"tasks\":[" + good + "]}\n```": "",
@@ -19,11 +19,12 @@ func TestRepliesThatAreNoTasks(t *testing.T) {
 		`{"tasks":[7]}`:                          `task 1: 7 is no JSON object`,
 		`{"tasks":[` + good + `],"tasks":[]}`:    `"tasks" is given twice in one object`,
 		`{"tasks":[` + good + `]} {"tasks":[7]}`: `there are different JSON objects with "tasks"; give one`,
-		`{"tasks":[{"goal":7,"rubric":"r","tools":["t"]}]}`:                                                                         `task 1: "goal" is missing, or is not what it should be`,
-		`{"tasks":[{"goal":"g","rubric":"r","tools":[]}]}`:                                                                          `task 1: it names no tool that it takes`,
-		`{"tasks":[{"goal":" ","rubric":"r","tools":["t"]},{"goal":"g","rubric":"r","tools":["u"]}]}`:                               `task 1: its goal is empty, or has more than 4000 bytes; task 2: there is no tool "u"`,
-		`{"tasks":[{"goal":"g","rubric":"r","tools":["t"],"files":[{"path":"/etc/x","content":""}]}]}`:                              `task 1: the file "/etc/x" does not lie in the directory, or has more than 20000 bytes`,
-		`{"tasks":[{"goal":"g","rubric":"r","tools":["t"],"files":[{"path":"x","content":"` + strings.Repeat("y", 20001) + `"}]}]}`: `task 1: the file "x" does not lie in the directory, or has more than 20000 bytes`,
+		`{"tasks":[{"goal":7,"rubric":"r","tools":["t"]}]}`:                                                                                `task 1: "goal" is missing, or is not what it should be`,
+		`{"tasks":[{"goal":"find out","rubric":"r","tools":[]}]}`:                                                                          `task 1: it names no tool that it takes`,
+		`{"tasks":[{"goal":" ","rubric":"r","tools":["t"]},{"goal":"find out","rubric":"r","tools":["u"]}]}`:                               `task 1: its goal is empty, or has more than 4000 bytes; task 2: there is no tool "u"`,
+		`{"tasks":[{"goal":"...","rubric":"r","tools":["t"]}]}`:                                                                            `task 1: its goal "..." says nothing`,
+		`{"tasks":[{"goal":"find out","rubric":"r","tools":["t"],"files":[{"path":"/etc/x","content":""}]}]}`:                              `task 1: the file "/etc/x" does not lie in the directory, or has more than 20000 bytes`,
+		`{"tasks":[{"goal":"find out","rubric":"r","tools":["t"],"files":[{"path":"x","content":"` + strings.Repeat("y", 20001) + `"}]}]}`: `task 1: the file "x" does not lie in the directory, or has more than 20000 bytes`,
 	} {
 		found, err := read(reward.Reply{Text: text}, []string{"t"}, true)
 		if (err == nil) != (want == "") || err != nil && err.Error() != want {
@@ -74,7 +75,7 @@ func TestAlike(t *testing.T) {
 
 // Whatever a model writes, what is read are tasks that a file of tasks can hold.
 func FuzzRead(f *testing.F) {
-	f.Add(`{"tasks":[{"goal":"g","rubric":"r","tools":["t"],"files":[{"path":"a","content":"c"}],"answer_contains":"x"}]}`, true)
+	f.Add(`{"tasks":[{"goal":"find out","rubric":"r","tools":["t"],"files":[{"path":"a","content":"c"}],"answer_contains":"x"}]}`, true)
 	f.Add("<think></think>```{\"tasks\":[{}]}```", false)
 	f.Fuzz(func(t *testing.T, text string, files bool) {
 		found, err := read(reward.Reply{Text: text}, []string{"t"}, files)
