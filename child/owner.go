@@ -37,7 +37,7 @@ func home() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("longhaul-children-%d", os.Getuid()))
 }
 
-// lease makes an owner, and sweeps what owners left behind that live no more.
+// lease makes an owner.
 func lease(home string) (*owner, error) {
 	if err := private(home); err != nil {
 		return nil, err
@@ -50,8 +50,7 @@ func lease(home string) (*owner, error) {
 		}
 		if held {
 			o.lease = f
-			_, err = sweep(home)
-			return o, err
+			return o, nil
 		}
 	}
 }
@@ -94,7 +93,8 @@ func lock(path string) (f *os.File, held bool, err error) {
 	return f, true, nil
 }
 
-// Sweep ends what owners of this user left behind that live no more, and says how many processes that were.
+// Sweep ends what owners of this user left behind that live no more, and says how many processes that were. Whoever starts children
+// sweeps first.
 func Sweep() (killed int, err error) {
 	if _, err := os.Stat(home()); errors.Is(err, fs.ErrNotExist) {
 		return 0, nil

@@ -26,7 +26,6 @@ func command(flags string) string { return "'" + os.Args[0] + "' serve " + flags
 
 type hostile struct {
 	out   io.Writer
-	calls int
 	notes []string // its state
 }
 

@@ -173,6 +173,29 @@ func TestFilesystemServer(t *testing.T) {
 	closeAll(t, w)
 }
 
+// A world of a configuration, as run.yaml opens it: every reference earns full reward, in both splits.
+func TestAWorldOfAFile(t *testing.T) {
+	c := rl.EnvConfig{Use: "mcp", Tasks: rl.TasksConfig{Train: rl.TaskRange{Last: 5}, Eval: rl.TaskRange{Last: 2}},
+		MCP: settings(rl.MCPConfig{Command: node(t, "server-filesystem") + " {dir}", Tasks: "testdata/files.jsonl", Reuse: 100})}
+	w, err := envs.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, split := range w.Splits() {
+		for i := range w.Count(split) {
+			if err := played(w, w.Task(split, i)); err != nil {
+				t.Errorf("%s-%d: %v", split, i, err)
+			}
+		}
+	}
+	c.MCP.Reuse = 1
+	again, _, err := Open(c.MCP, nil)
+	if err != nil || again.Digest == w.Digest {
+		t.Errorf("other tasks have the same digest, or %v", err)
+	}
+	closeAll(t, w)
+}
+
 func TestEverythingServer(t *testing.T) {
 	w := opened(t, rl.MCPConfig{Command: node(t, "server-everything"), CallTimeout: rl.Duration(time.Second), Reuse: 10}, everythingTasks...)
 	episodes(t, w, 10)
