@@ -6,7 +6,7 @@ type MCPConfig struct {
 	URL         string   `json:"url,omitempty" doc:"or the URL of a server that runs, over streamable HTTP"`
 	Env         string   `json:"env,omitempty" doc:"command: NAME=VARIABLE, with commas between: what else is in its environment, from the worker's variables"`
 	Headers     string   `json:"headers,omitempty" doc:"url: HEADER=VARIABLE, with commas between: sent with each request, from the worker's variables, such as Authorization=MCP_AUTHORIZATION"`
-	Tasks       string   `json:"tasks,omitempty" doc:"the file of tasks, JSON lines (docs/environments.md); longhaul tasks propose writes one"`
+	Tasks       string   `json:"tasks,omitempty" doc:"the file of tasks, JSON lines (docs/environments.md), on every machine that has a worker; longhaul tasks propose writes one"`
 	Files       string   `json:"files,omitempty" doc:"a directory whose content {dir} begins with in every episode"`
 	System      string   `json:"system,omitempty" doc:"the system message; @FILE: read from a file"`
 	Tools       string   `json:"tools,omitempty" doc:"the tools that the agent gets, with commas between; empty: all"`
