@@ -37,7 +37,8 @@ For each task give
 - rubric: what makes an attempt good, for a judge who sees what the agent did: what must have been done and found, what must not;
 - answer_contains: a short text that every right final answer must contain, such as a number, or "" where there is none.
 
-Reply with JSON only: {"tasks": [{%s"goal": "...", "tools": ["..."], "rubric": "...", "answer_contains": "..."}]}`
+Reply with JSON only. One task for the tools of a calendar, list_events and add_event, would be written so:
+{"tasks": [{%s"goal": "How many of my meetings on 3 March take more than an hour?", "tools": ["list_events"], "rubric": "The events of 3 March were listed; the answer is the number of those that take more than an hour. Nothing was added.", "answer_contains": "2"}]}`
 
 // What a writer is told of files, and the example's.
 const (
