@@ -36,3 +36,11 @@ func (p *proposer) goals() (goals []string) {
 	}
 	return goals
 }
+
+// names are the tools'.
+func (p *proposer) names() (names []string) {
+	for _, t := range p.tools {
+		names = append(names, t.Name)
+	}
+	return names
+}

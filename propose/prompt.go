@@ -69,7 +69,7 @@ func (p *proposer) question(batch int, d difficulty, focus []string, avoid []str
 		}
 	}
 	return reward.Question{
-		Prompt: promptVersion, Model: p.Writer.Model, Form: form(p.files), Temperature: p.Temperature, MaxTokens: p.ReplyTokens, Seed: p.seed(),
+		Prompt: promptVersion, Model: p.Writer.Model, Form: form(p.files, p.names()), Temperature: p.Temperature, MaxTokens: p.ReplyTokens, Seed: p.seed(),
 		Messages: []rl.Message{{Role: rl.System, Content: fmt.Sprintf(writer, files, example)}, {Role: rl.User, Content: b.String()}},
 	}
 }

@@ -176,16 +176,12 @@ type source struct{ model, call string }
 
 // heed asks a question until its reply can be read, maxAsks times at most; then there are no tasks.
 func (p *proposer) heed(ctx context.Context, q reward.Question) (found []written, from source, err error) {
-	var names []string
-	for _, t := range p.tools {
-		names = append(names, t.Name)
-	}
 	for range maxAsks {
 		reply, err := p.ask(ctx, p.writer, q)
 		if err != nil {
 			return nil, from, err
 		}
-		found, err := read(reply, names, p.files)
+		found, err := read(reply, p.names(), p.files)
 		if err == nil {
 			return found, source{cmp.Or(reply.Model, q.Model), identity(q)}, nil
 		}

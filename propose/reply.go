@@ -11,6 +11,7 @@ import (
 
 	"github.com/longhaul-rl/longhaul/envs/mcp"
 	"github.com/longhaul-rl/longhaul/reward"
+	"github.com/longhaul-rl/longhaul/rl"
 )
 
 // written is a task as a model writes it.
@@ -28,16 +29,16 @@ type file struct {
 	Content string `json:"content"`
 }
 
-// form is the JSON schema of a reply, with or without files. Servers that hold a model to it have it write the members in this order:
+// form is the JSON schema of a reply, with or without files, about these tools. Servers that hold a model to it have it write the members in this order:
 // first what the rest follows from. Whether they hold to it or not, read checks all of it.
-func form(files bool) json.RawMessage {
+func form(files bool, tools []string) json.RawMessage {
 	more, required := "", ""
 	if files {
 		more = `"files":{"type":"array","items":{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"],"additionalProperties":false}},`
 		required = `"files",`
 	}
 	return json.RawMessage(`{"type":"object","properties":{"tasks":{"type":"array","items":{"type":"object","properties":{` + more +
-		`"goal":{"type":"string"},"tools":{"type":"array","items":{"type":"string"}},"rubric":{"type":"string"},"answer_contains":{"type":"string"}},` +
+		`"goal":{"type":"string"},"tools":{"type":"array","items":{"type":"string","enum":` + string(rl.CanonicalJSON(tools)) + `}},"rubric":{"type":"string"},"answer_contains":{"type":"string"}},` +
 		`"required":[` + required + `"goal","tools","rubric","answer_contains"],"additionalProperties":false}}},"required":["tasks"],"additionalProperties":false}`)
 }
 
