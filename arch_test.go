@@ -63,6 +63,7 @@ var rooms = []struct {
 	{"cmd/longhaul", []string{"activities", "adapter", "advantage", "cmd/longhaul/render", "config", "endpoint", "envs", "envs/code", "envs/openenv", "envs/sqlite", "infra/dev", "infra/dev/s3", "infra/launch", "infra/simjudge", "inprocess", "policy", "reward", "rl", "rollout",
 	{"cmd/longhaul", []string{"activities", "adapter", "advantage", "cmd/longhaul/render", "config", "endpoint", "envs", "envs/sqlite", "infra/dev", "infra/dev/s3", "infra/launch", "infra/simjudge", "inprocess", "policy", "reward", "rl", "rollout",
 	{"cmd/longhaul", []string{"activities", "adapter", "advantage", "child", "cmd/longhaul/render", "config", "endpoint", "envs", "envs/mcp", "infra/dev", "infra/dev/s3", "infra/launch", "infra/simjudge", "inprocess", "policy", "propose", "reward", "rl", "rollout",
+	{"cmd/longhaul", []string{"activities", "adapter", "advantage", "child", "cmd/longhaul/render", "config", "endpoint", "envs", "envs/mcp", "envs/sqlite", "infra/dev", "infra/dev/s3", "infra/launch", "infra/simjudge", "inprocess", "policy", "propose", "reward", "rl", "rollout",
 		"safetensors", "store", "tinker", "tiny", "tiny/kern", "tiny/nn", "workers", "workflows"}, "the command is at the top: nobody imports it"},
 }
 

@@ -1,6 +1,8 @@
 package envs_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -8,6 +10,7 @@ import (
 	"github.com/longhaul-rl/longhaul/envs"
 	_ "github.com/longhaul-rl/longhaul/envs/code"
 	_ "github.com/longhaul-rl/longhaul/envs/openenv"
+	_ "github.com/longhaul-rl/longhaul/envs/mcp"
 	_ "github.com/longhaul-rl/longhaul/envs/sqlite"
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -27,8 +30,22 @@ func use(name string) func(*testing.T) rl.EnvConfig {
 	return func(*testing.T) rl.EnvConfig { return rl.EnvConfig{Use: name} }
 }
 
+// filesystem is a real MCP server with files, from scripts/worlds.
+func filesystem(t *testing.T) rl.EnvConfig {
+	all := os.Getenv("LONGHAUL_TEST_WORLDS")
+	if all == "" {
+		t.Skip("LONGHAUL_TEST_WORLDS is not set: `make test` installs the MCP server that this talks to")
+	}
+	return rl.EnvConfig{Use: "mcp", MCP: rl.MCPConfig{
+		Command: "node '" + filepath.Join(all, "mcp/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js") + "' {dir}",
+		Tasks:   "mcp/testdata/files.jsonl", Share: "episode", Reuse: 1000, Servers: 8, Effect: "episode_local", OutputBytes: 10_000,
+		Effects: "read_text_file=pure, list_directory=pure",
+	}}
+}
+
 var samples = map[string]sample{
 	"orders": {config: use("orders")},
+	"mcp":    {config: filesystem, tasks: 3},
 	"shop":   {config: use("shop")},
 	"code": {tasks: 100, config: func(*testing.T) rl.EnvConfig {
 		return rl.EnvConfig{Use: "code", Code: rl.CodeConfig{Timeout: rl.Duration(10 * time.Second), MemoryMB: 16, Files: 50, DiskMB: 2, OutputBytes: 1000}}

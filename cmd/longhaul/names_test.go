@@ -42,7 +42,7 @@ func TestConfigRefusesTheShapesThatTinyRefuses(t *testing.T) {
 // What `longhaul init` writes is right for each environment.
 func TestEveryEnvironmentHasARecipe(t *testing.T) {
 	for _, env := range registered().Envs {
-		cfg, err := config.Default(env)
+		cfg, err := config.Start(env)
 		if err == nil {
 			err = config.Check(cfg, registered())
 		}
