@@ -33,8 +33,9 @@ PYTHON = if [ -z "$$LONGHAUL_TEST_PYTHON" ]; then env=$$(scripts/python.sh) && e
 	if [ -z "$$LONGHAUL_TEST_WORLDS" ]; then worlds=$$(scripts/worlds.sh $(WORLDS)) && export LONGHAUL_TEST_WORLDS=$$worlds; fi
 
 .PHONY: test-worlds
-test-worlds: ## environments in other languages, for real (installs them once; minutes)
-	@worlds=$$(scripts/worlds.sh openenv) && LONGHAUL_TEST_WORLDS=$$worlds $(GO) test -count=1 -timeout 60m -run Real ./envs/openenv
+test-worlds: ## environments in other languages, for real: OpenEnv's servers, a thousand episodes with each of three MCP servers (installs them once; about 20 minutes on 2 cores)
+	@worlds=$$(scripts/worlds.sh openenv mcp) && export LONGHAUL_TEST_WORLDS=$$worlds && $(GO) test -count=1 -timeout 60m -run Real ./envs/openenv && \
+	LONGHAUL_TEST_EPISODES=1000 $(GO) test -count=1 -timeout 90m -v -run ManyEpisodes ./envs/mcp
 
 .PHONY: test
 test: build ## all tests with the real parts, the trainer in PyTorch among them (cold about 15 minutes on 2 cores, warm about 10)
@@ -80,10 +81,6 @@ results: build ## trains the demo on ten fresh seeds (SEEDS=101-110), and every 
 	@$(GO) run scripts/results.go -seeds $(SEEDS)
 	@$(GO) run ./scripts/curves -set judge
 	@$(GO) run ./scripts/curves -set estimators
-
-.PHONY: test-worlds
-test-worlds: ## a thousand episodes with each of three real MCP servers, and what is left of them (needs Node; about 15 minutes on 2 cores)
-	@worlds=$$(scripts/worlds.sh mcp) && LONGHAUL_TEST_WORLDS=$$worlds LONGHAUL_TEST_EPISODES=1000 $(GO) test -count=1 -timeout 90m -v -run ManyEpisodes ./envs/mcp
 
 .PHONY: test-tinker
 test-tinker: build ## updates and a run in a real Tinker service, SkyRL on the CPU, which is killed and whose answers are lost (needs uv and Python 3.12; 5.7 GB the first time; about 20 minutes on 2 cores)

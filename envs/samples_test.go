@@ -9,8 +9,8 @@ import (
 
 	"github.com/longhaul-rl/longhaul/envs"
 	_ "github.com/longhaul-rl/longhaul/envs/code"
-	_ "github.com/longhaul-rl/longhaul/envs/openenv"
 	_ "github.com/longhaul-rl/longhaul/envs/mcp"
+	_ "github.com/longhaul-rl/longhaul/envs/openenv"
 	_ "github.com/longhaul-rl/longhaul/envs/sqlite"
 	"github.com/longhaul-rl/longhaul/rl"
 )

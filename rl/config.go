@@ -41,8 +41,7 @@ type EnvConfig struct {
 	SQLite  SQLiteConfig  `json:"sqlite,omitzero" doc:"env.use: sqlite"`
 	OpenEnv OpenEnvConfig `json:"openenv,omitzero" doc:"env.use: openenv"`
 	Code    CodeConfig    `json:"code,omitzero" doc:"env.use: code"`
-	SQLite SQLiteConfig `json:"sqlite,omitzero" doc:"env.use: sqlite"`
-	MCP    MCPConfig    `json:"mcp,omitzero" doc:"env.use: mcp"`
+	MCP     MCPConfig     `json:"mcp,omitzero" doc:"env.use: mcp"`
 }
 
 // TasksConfig is the tasks of the two splits.

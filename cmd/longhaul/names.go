@@ -6,8 +6,8 @@ import (
 	"github.com/longhaul-rl/longhaul/config"
 	"github.com/longhaul-rl/longhaul/envs"
 	_ "github.com/longhaul-rl/longhaul/envs/code"
-	_ "github.com/longhaul-rl/longhaul/envs/openenv"
 	_ "github.com/longhaul-rl/longhaul/envs/mcp"
+	_ "github.com/longhaul-rl/longhaul/envs/openenv"
 	"github.com/longhaul-rl/longhaul/reward"
 )
 
