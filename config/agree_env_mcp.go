@@ -49,7 +49,7 @@ func fitMCP(e *rl.EnvConfig, given func(path string) bool) {
 func startMCP(c *rl.Config) {
 	c.Env.Tasks = rl.TasksConfig{Train: rl.TaskRange{Last: 79}, Eval: rl.TaskRange{Last: 19}}
 	c.Env.MaxTurns = 20
-	c.Env.MCP = rl.MCPConfig{Command: "npx -y @modelcontextprotocol/server-filesystem {dir}", Tasks: "tasks.jsonl"}
+	c.Env.MCP.Command, c.Env.MCP.Tasks = "npx -y @modelcontextprotocol/server-filesystem {dir}", "tasks.jsonl"
 	c.Policy = rl.PolicyConfig{Use: "openai", URL: "http://127.0.0.1:8000/v1", Model: "Qwen/Qwen3-4B", Base: "/models/Qwen3-4B", Publish: "lora", Adapters: "/models/adapters"}
 	c.Group.PerUpdate = 16
 	c.Reward.Use, c.Reward.URL, c.Reward.Model, c.Reward.APIKeyEnv = "judge", "https://api.openai.com/v1", "gpt-5-mini", "OPENAI_API_KEY"
