@@ -8,30 +8,37 @@ import (
 // Samples turns a trajectory into training rows. Nothing is encoded again: the token ids are the served ones.
 //
 // A turn whose prompt begins with the whole sequence of the turn before goes on in the same row. Where the history
-// was changed (Action.Kept is less than that sequence) a new row begins: its prompt is context only, so every
-// sampled token is trained on exactly once, in the row in which it was sampled, and in the order of the turns from row
-// to row. More than one row means segment breaks; nothing is dropped at them.
+// was changed (Action.Kept is less than that sequence), or the turn goes on from another one (Parent), a new row begins: its
+// prompt is context only, so every sampled token is trained on exactly once, in the row in which it was sampled, and in the
+// order of the turns from row to row. More than one row means segment breaks; nothing is dropped at them.
 //
 // In a row, LossMask is true at sampled tokens; LogProbs is NaN elsewhere; Advantages are all 0, for package
 // advantage to fill in.
 //
 // When the trajectory cannot be trained on, samples is nil and why says so: NoAction when no turn was taken,
 // NoLogProbs when any action lacks token ids or log-probabilities, StoreFailed when the record contradicts itself
-// (Kept is longer than the sequence it refers to).
+// (Kept is longer than the sequence it refers to, or From is no turn before).
 func (t Trajectory) Samples() (samples []Sample, why LeftOut) {
 	if len(t.Turns) == 0 {
 		return nil, NoAction
 	}
-	var sequence []int32 // what the previous turn ended with
+	ends := t.forks()
+	var sequence []int32 // what the turn ended with that this one goes on from
 	for i, turn := range t.Turns {
-		a := turn.Action
+		a, from := turn.Action, Parent(t.Turns, i)
+		switch {
+		case from < -1 || from >= i:
+			return nil, StoreFailed
+		case from < i-1:
+			sequence = ends[from]
+		}
 		if len(a.Tokens) == 0 || len(a.LogProbs) != len(a.Tokens) {
 			return nil, NoLogProbs
 		}
 		if a.Kept < 0 || a.Kept > len(sequence) {
 			return nil, StoreFailed
 		}
-		if i == 0 || a.Kept < len(sequence) {
+		if i == 0 || from < i-1 || a.Kept < len(sequence) {
 			samples = append(samples, Sample{Episode: t.Episode})
 			samples[len(samples)-1].context(sequence[:a.Kept])
 		}
@@ -39,8 +46,22 @@ func (t Trajectory) Samples() (samples []Sample, why LeftOut) {
 		row.context(a.Prompt)
 		row.action(a)
 		sequence = Sequence(sequence, a)
+		if _, fork := ends[i]; fork {
+			ends[i] = sequence
+		}
 	}
 	return samples, ""
+}
+
+// forks has the turns that others than the next one go on from: what they ended with is to be kept.
+func (t Trajectory) forks() map[int][]int32 {
+	forks := map[int][]int32{}
+	for _, turn := range t.Turns {
+		if turn.From != nil {
+			forks[*turn.From] = nil
+		}
+	}
+	return forks
 }
 
 // context appends tokens that the policy saw.

@@ -12,15 +12,16 @@ type Observation struct {
 
 // Action is what the policy sampled in a turn.
 //
-// The served prompt of turn t is kept as a difference: it begins with the first Kept tokens of the sequence
-// that turn t-1 ended with (its prompt and its action), followed by Prompt. When the whole of that sequence is
-// kept, both turns belong to one training row; otherwise the history was changed and a new row begins.
+// The served prompt of a turn is kept as a difference: it begins with the first Kept tokens of the sequence
+// that the turn which it goes on from (Parent; mostly the turn before) ended with (its prompt and its action), followed by
+// Prompt. When the whole of that sequence is kept, both turns belong to one training row; otherwise the history was changed and
+// a new row begins.
 type Action struct {
 	Message Message `json:"message"`
 	Version Version `json:"version"` // the policy that sampled it
 	Seed    uint64  `json:"seed"`    // the sampling seed that was sent
 	Finish  string  `json:"finish"`  // the server's finish_reason: stop, tool_calls, length
-	Kept    int     `json:"kept"`    // leading tokens shared with the previous turn's sequence
+	Kept    int     `json:"kept"`    // leading tokens shared with the sequence of the turn it goes on from
 	Prompt  []int32 `json:"prompt"`  // prompt token ids after the kept ones
 	Tokens  []int32 `json:"tokens"`  // sampled token ids, as served
 	// LogProbs has one natural logarithm per token, of the distribution that was sampled from (the temperature
@@ -34,6 +35,20 @@ type Turn struct {
 	Observation Observation `json:"observation"`
 	Action      Action      `json:"action"`
 	Reward      float64     `json:"reward,omitempty"`
+	// From is the turn whose conversation this one goes on from, where that is not the turn before: an agent may lead several
+	// (sub-agents, a history that it has shortened). -1: none, a conversation begins.
+	From *int `json:"from,omitempty"`
+	// Request is the hash of the request that asked for the turn, where an agent asked for it over HTTP; see package gateway.
+	Request string `json:"request,omitempty"`
+}
+
+// Parent is the turn that turn i of turns goes on from; -1: a conversation begins with it. Of a damaged record it is no turn
+// before i.
+func Parent(turns []Turn, i int) int {
+	if from := turns[i].From; from != nil {
+		return *from
+	}
+	return i - 1
 }
 
 // StopReason says why an episode ended.
@@ -44,6 +59,7 @@ const (
 	MaxTurns     StopReason = "max_turns"     // truncated: the turn limit
 	ContextLimit StopReason = "context_limit" // truncated: the policy's context is full
 	Timeout      StopReason = "timeout"       // truncated: the episode's deadline
+	AgentFailed  StopReason = "agent_failed"  // terminated: the agent's own program gave up
 	EmptyAction  StopReason = "empty_action"  // terminated: the policy said nothing
 	EndOfRecord  StopReason = "end_of_record" // an exact replay: nothing more is recorded
 )
