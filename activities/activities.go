@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/longhaul-rl/longhaul/gateway"
 	"github.com/longhaul-rl/longhaul/infra/launch"
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/reward"
@@ -48,6 +49,7 @@ type Activities struct {
 	embedded map[string]*tiny.Server            // by store
 	services map[string]*making[*tinker.Client] // by address and key's name
 	journals []openJournal                      // the one used last is last
+	agents   *gateway.Server                    // nil: no agent was played with yet
 	recent   recent
 
 	launchers map[string]*making[launch.Launcher] // by sha256 of the configuration

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/gateway"
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/rollout"
@@ -101,7 +102,11 @@ func (e episode) again(cause error) bool {
 
 // roll plays the episode.
 func (e episode) roll(ctx context.Context) (*rl.Trajectory, error) {
-	env := envs.Guard(e.world.New(), e.world.Name)
+	own := e.world.New()
+	if agent, ok := own.(*gateway.Agent); ok {
+		return e.host(ctx, agent)
+	}
+	env := envs.Guard(own, e.world.Name)
 	defer env.Close()
 	o := e.options()
 	o.Recorded, o.Record, o.RecordResult = e.line.turns, e.line.record, e.line.recordResult

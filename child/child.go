@@ -21,6 +21,7 @@ import (
 type Command struct {
 	At     string    // the boundary that errors name: "environment mcp"
 	Words  []string  // the program, which PATH finds, and its arguments
+	Dir    string    // where it runs; empty: where this process does
 	Env    []string  // NAME=VALUE, all of it: nothing is inherited (see Plain)
 	Stderr io.Writer // nil: discarded
 }
@@ -54,7 +55,7 @@ func Start(c Command) (*Process, error) {
 	p := &Process{label: label + owner.name + "." + strconv.FormatInt(started.Add(1), 10), done: make(chan struct{})}
 	cmd := exec.Command(c.Words[0], c.Words[1:]...)
 	cmd.Env = append(append([]string{}, c.Env...), p.label)
-	cmd.Stderr = c.Stderr
+	cmd.Dir, cmd.Stderr = c.Dir, c.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second // for the error output, which what it left running may hold open
 	if p.Stdin, err = cmd.StdinPipe(); err != nil {
@@ -94,6 +95,15 @@ func (p *Process) Ended() string {
 		return p.err.Error()
 	}
 	return "exit status 0"
+}
+
+// Status is the exit status of a process that has ended, and -1 of one that a signal ended. It waits for the end.
+func (p *Process) Status() int {
+	<-p.done
+	if e, ok := errors.AsType[*exec.ExitError](p.err); ok {
+		return e.ExitCode()
+	}
+	return 0
 }
 
 // Stop ends the process and everything that it started, and waits until they are gone: its input is closed, after grace it is sent

@@ -42,6 +42,7 @@ type EnvConfig struct {
 	OpenEnv OpenEnvConfig `json:"openenv,omitzero" doc:"env.use: openenv"`
 	Code    CodeConfig    `json:"code,omitzero" doc:"env.use: code"`
 	MCP     MCPConfig     `json:"mcp,omitzero" doc:"env.use: mcp"`
+	Agent   AgentConfig   `json:"agent,omitzero" doc:"env.use: agent"`
 }
 
 // TasksConfig is the tasks of the two splits.

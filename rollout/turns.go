@@ -161,20 +161,20 @@ func (e *episode) sample(live context.Context) (rl.Action, error) {
 		kept++
 	}
 	return rl.Action{
-		Message: r.Message, Version: e.served(r.Model), Seed: seed, Finish: r.Finish,
+		Message: r.Message, Version: e.Served(r.Model), Seed: seed, Finish: r.Finish,
 		Kept: kept, Prompt: slices.Clip(r.Prompt[kept:]), Tokens: r.Tokens, LogProbs: r.LogProbs,
 	}, nil
 }
 
-// served is the version that answered: the one that was asked for, or another by whose name the answer came, which is
+// Served is the version that answered: the one that was asked for, or another by whose name the answer came, which is
 // then the behaviour policy of its turn. A server's own name for the model that was asked for is no other version.
-func (e *episode) served(answered string) rl.Version {
+func (o Options) Served(answered string) rl.Version {
 	isVersion := func(name string) bool {
 		_, _, err := rl.Version(name).Parse()
 		return err == nil
 	}
-	if answered == e.Model || !isVersion(e.Model) && !isVersion(answered) {
-		return e.Version
+	if answered == o.Model || !isVersion(o.Model) && !isVersion(answered) {
+		return o.Version
 	}
 	return rl.Version(answered)
 }

@@ -1,0 +1,153 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+// answerID names an answer, the same in every run of the agent, so that what it keeps of one run it finds in the next.
+func answerID(hash string, nth int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", hash, nth))
+	return hex.EncodeToString(sum[:12])
+}
+
+// act asks the policy and commits what it did.
+func (e *Episode) act(q question, hash string, nth int) (*turn, error) {
+	e.mu.Lock()
+	from, known := e.told.find(q.messages)
+	messages, actions := from.conversation()
+	seen := q.messages[known:]
+	for _, m := range seen {
+		if messages = append(messages, m); m.Role != rl.Assistant {
+			continue
+		}
+		tokens := []int32(nil)
+		if t := e.told.quoted(m); t != nil {
+			messages[len(messages)-1], tokens = t.Action.Message, t.Action.Tokens
+		}
+		actions = append(actions, tokens)
+	}
+	e.mu.Unlock()
+	seed := rl.Seed(e.Seed, "turn", hash, nth)
+	r, err := e.sample(policy.Request{
+		Model: e.Model, Messages: messages, Actions: actions, Tools: q.tools,
+		Temperature: e.Temperature, MaxTokens: e.limit(q), Seed: seed, Timeout: e.TurnTimeout, Training: e.Training,
+	})
+	if err != nil {
+		return nil, err
+	}
+	sequence := from.sequence()
+	kept := 0 // of no other conversation: that would be chance
+	for kept < min(len(sequence), len(r.Prompt)) && sequence[kept] == r.Prompt[kept] {
+		kept++
+	}
+	action := rl.Action{
+		Message: r.Message, Version: e.Served(r.Model), Seed: seed, Finish: r.Finish,
+		Kept: kept, Prompt: slices.Clip(r.Prompt[kept:]), Tokens: r.Tokens, LogProbs: r.LogProbs,
+	}
+	finish(&action, q.stop, answerID(hash, nth))
+	return e.commit(&turn{Turn: rl.Turn{Observation: rl.Observation{Messages: seen}, Action: action, Request: hash}, from: from})
+}
+
+// limit is how long the answer may be, in tokens.
+func (e *Episode) limit(q question) int {
+	if q.most > 0 && (e.MaxTokens == 0 || q.most < e.MaxTokens) {
+		return q.most
+	}
+	return e.MaxTokens
+}
+
+// sample asks the policy, in the episode's own place where no other request of it has that.
+func (e *Episode) sample(q policy.Request) (policy.Response, error) {
+	select {
+	case seat := <-e.seat:
+		defer func() { e.seat <- seat }()
+		return seat.Act(e.live, q)
+	default:
+		return e.client.Act(e.live, q)
+	}
+}
+
+// finish makes an action what the agent is given: its text ends before a stop sequence of the agent's, which servers are not
+// sent; its calls have ids that are unique in the episode, which servers' are not.
+func finish(a *rl.Action, stop []string, id string) {
+	cut := len(a.Message.Content)
+	for _, s := range stop {
+		if i := strings.Index(a.Message.Content[:cut], s); i >= 0 && s != "" {
+			cut = i
+			a.Finish = "stop"
+		}
+	}
+	a.Message.Content = a.Message.Content[:cut]
+	for i := range a.Message.ToolCalls {
+		a.Message.ToolCalls[i].ID = fmt.Sprintf("call_%s_%d", id, i)
+	}
+	if len(a.Message.ToolCalls) > 0 && a.Finish != "length" {
+		a.Finish = "tool_calls"
+	}
+}
+
+// commit records a turn before anybody is told of it.
+func (e *Episode) commit(t *turn) (*turn, error) {
+	e.record.Lock()
+	defer e.record.Unlock()
+	e.mu.Lock()
+	n := len(e.told.turns)
+	from := -1
+	if t.from != nil {
+		from = t.from.number
+	}
+	e.mu.Unlock()
+	if from != n-1 {
+		t.From = &from
+	}
+	if e.Record != nil {
+		if err := e.Record(e.lasts, rl.Recorded{Turn: t.Turn}); err != nil {
+			return nil, err
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t.used = true
+	e.told.add(t)
+	return t, nil
+}
+
+// restore takes in the turns of earlier runs of the agent. Errors: Corrupt.
+func (h *histories) restore(episode rl.EpisodeID, recorded []rl.Recorded) error {
+	turns := make([]rl.Turn, len(recorded))
+	for i, r := range recorded {
+		turns[i] = r.Turn
+	}
+	for i, one := range turns {
+		t := &turn{Turn: one}
+		from := rl.Parent(turns, i)
+		if from < -1 || from >= i {
+			return rl.Errorf(rl.Corrupt, "journal of "+episode.String(), "turn %d goes on from turn %d", i, from)
+		}
+		if from >= 0 {
+			t.from = h.turns[from]
+		}
+		if length := t.from.length(); one.Action.Kept < 0 || one.Action.Kept > length {
+			return rl.Errorf(rl.Corrupt, "journal of "+episode.String(), "turn %d keeps %d of %d tokens", i, one.Action.Kept, length)
+		}
+		h.add(t)
+	}
+	return nil
+}
+
+// recorded is the next answer that an earlier run of the agent got to a question, which this one has not got.
+func (h *histories) recorded(hash string) *turn {
+	for _, t := range h.turns {
+		if t.Request == hash && !t.used {
+			return t
+		}
+	}
+	return nil
+}

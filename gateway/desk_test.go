@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/inprocess"
+	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/rollout"
+	"github.com/longhaul-rl/longhaul/tiny"
+	"github.com/longhaul-rl/longhaul/tiny/nn"
+)
+
+// The agent of these tests is this very program, started as its own process: it works the order desk with plain HTTP.
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "agent" {
+		os.Exit(deskAgent(os.Args[2]))
+	}
+	os.Exit(m.Run())
+}
+
+// taught is a small embedded policy after a small part of the demo's warm-up: it has the form of calls, and little else.
+var taught = sync.OnceValue(func() *nn.Model {
+	trainer := nn.NewTrainer(nn.New(nn.Config{V: tiny.Vocab, D: 32, L: 1, F: 64, Ctx: 160}, 1), 2)
+	trainer.LearningRate = 1e-2
+	world := orders()
+	var tools []rl.Tool
+	for _, tool := range world.New().Spec().Tools {
+		tools = append(tools, tool.Tool)
+	}
+	for step := range 60 {
+		var examples []*nn.Example
+		for i := range 16 {
+			examples = append(examples, tiny.EncodeDemonstration(world.Demonstrate(uint64(16*step+i)), tools))
+		}
+		if _, err := trainer.Update(examples); err != nil {
+			panic(err)
+		}
+	}
+	return trainer.Model
+})
+
+func orders() envs.World {
+	w, err := envs.Get("orders")
+	if err != nil {
+		panic(err)
+	}
+	return w
+}
+
+// desk is a gateway with an agent for the order desk, played with the embedded policy.
+type desk struct {
+	t      testing.TB
+	server *Server
+	client *policy.Client
+	agent  *Agent
+	world  envs.World
+}
+
+func newDesk(t testing.TB, mode string) *desk {
+	t.Helper()
+	s, err := Listen("127.0.0.1:0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	embedded := tiny.NewServer(func(context.Context, rl.Version) (*nn.Model, error) { return taught(), nil }, 2)
+	t.Cleanup(func() {
+		s.Close()
+		embedded.Close()
+	})
+	var lines strings.Builder
+	for i := range 8 {
+		fmt.Fprintf(&lines, `{"goal": "where is the order of task %d?", "data": {"index": %d}}`+"\n", i, i)
+	}
+	lines.WriteString(`{"split": "eval", "goal": "where is another?", "data": {"index": 99}}`)
+	file := filepath.Join(t.TempDir(), "tasks.jsonl")
+	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := envs.Open(rl.EnvConfig{Use: Kind, Agent: rl.AgentConfig{Command: "'" + self + "' agent " + mode, Goal: "environment", Tasks: file, Output: 4096}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &desk{t: t, server: s, world: w, agent: w.New().(*Agent),
+		client: policy.New(policy.Options{URL: "http://policy/v1", Transport: inprocess.Transport{Handler: embedded}, Splice: true, Concurrency: 64})}
+}
+
+func (d *desk) options(task int) rollout.Options {
+	t := d.world.Task(rl.Train, task)
+	return rollout.Options{
+		Episode: rl.EpisodeID{Run: "run", Update: 1, Task: t.ID, Member: 3}, Task: t, Model: "run@000001", Version: "run@000001",
+		Temperature: 1, MaxTokens: 8, MaxTurns: 8, EpisodeTimeout: time.Minute, TurnTimeout: 20 * time.Second, Training: true, Seed: 7,
+	}
+}
+
+// deskAgent plays the task that it is told, and reports its score.
+func deskAgent(mode string) int {
+	var told struct{ Index int }
+	if err := json.Unmarshal([]byte(os.Getenv("LONGHAUL_TASK")), &told); err != nil {
+		fmt.Fprintln(os.Stderr, "no task:", err)
+		return 2
+	}
+	env := orders().New()
+	task := orders().Task(rl.Train, told.Index)
+	first, err := env.Reset(context.Background(), task)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	messages := []any{map[string]any{"role": "system", "content": env.Spec().System}}
+	for _, m := range first.Messages {
+		messages = append(messages, map[string]any{"role": m.Role, "content": m.Content})
+	}
+	var tools []any
+	for _, t := range env.Spec().Tools {
+		tools = append(tools, map[string]any{"type": "function", "function": t.Tool})
+	}
+	for range 20 {
+		m, err := chat(mode, messages, tools)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "the agent:", err)
+			return 1
+		}
+		messages = append(messages, m)
+		if len(m.ToolCalls) == 0 {
+			messages = append(messages, map[string]any{"role": "user", "content": "bad call"})
+		}
+		for _, c := range m.ToolCalls {
+			call := rl.ToolCall{Name: c.Function.Name, Arguments: json.RawMessage(c.Function.Arguments)}
+			r, err := env.Step(context.Background(), envs.Call{ToolCall: call})
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 2
+			}
+			if r.Done {
+				s, _ := env.Score(context.Background())
+				fmt.Printf("%s\n", rl.CanonicalJSON(map[string]any{"score": s.Value, "reason": s.Reason}))
+				return 0
+			}
+			messages = append(messages, map[string]any{"role": "tool", "tool_call_id": c.ID, "content": r.Content})
+		}
+	}
+	return 0
+}
+
+type agentMessage struct {
+	Role      string     `json:"role"`
+	Content   *string    `json:"content"`
+	ToolCalls []chatCall `json:"tool_calls,omitempty"`
+}
+
+func chat(mode string, messages, tools []any) (m agentMessage, err error) {
+	body, err := json.Marshal(map[string]any{"model": "gpt-x", "messages": messages, "tools": tools})
+	if err != nil {
+		return m, err
+	}
+	r, err := http.NewRequest("POST", os.Getenv("OPENAI_BASE_URL")+"/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return m, err
+	}
+	r.Header.Set("Authorization", "Bearer "+os.Getenv("OPENAI_API_KEY"))
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return m, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != 200 {
+		return m, fmt.Errorf("%d: %s %v", res.StatusCode, b, err)
+	}
+	var answer struct {
+		Choices []struct{ Message agentMessage }
+	}
+	if err := json.Unmarshal(b, &answer); err != nil {
+		return m, err
+	}
+	return answer.Choices[0].Message, nil
+}

@@ -1,0 +1,214 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/longhaul-rl/longhaul/endpoint"
+	"github.com/longhaul-rl/longhaul/policy"
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/rollout"
+)
+
+// Episode is an episode whose turns an agent asks for. It is safe for concurrent use: an agent may have sub-agents.
+type Episode struct {
+	rollout.Options
+	URL string // the base URL for the agent's client, with /v1
+	Key string // and its key
+
+	token  string
+	key    [sha256.Size]byte
+	server *Server
+	client *policy.Client
+	seat   chan *policy.Seat // the episode's place among the live ones, when no request has it
+	live   context.Context   // the episode's time
+	lasts  context.Context   // what the record may take, which is not cut off half-way
+
+	taking sync.WaitGroup // turns under way
+	record sync.Mutex     // of one turn at a time: they are numbered
+
+	mu      sync.Mutex
+	told    histories
+	asks    map[string][]*ask // of this run of the agent, by the question's hash
+	answers map[string]*ask   // by the answer's id
+	taken   int               // turns of this run of the agent
+	flying  int               // requests that wait for an answer
+	full    bool              // the last answer was that the context is full
+	over    chan struct{}     // closed when the agent is to be stopped
+	stop    rl.StopReason
+	err     error
+}
+
+// ask is a question that was asked for the n-th time, and its answer.
+type ask struct {
+	id        string // of the answer, the same in every run of the agent
+	done      chan struct{}
+	turn      *turn
+	err       error // a *refusal, errGone, or nil
+	clients   int   // that wait for it
+	delivered bool
+}
+
+// end ends the episode: with a reason to stop, or an error. Only the first counts. mu is held.
+func (e *Episode) end(stop rl.StopReason, err error) {
+	if !e.ended() {
+		e.stop, e.err = stop, err
+		close(e.over)
+	}
+}
+
+func (e *Episode) ended() bool {
+	select {
+	case <-e.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// allows reports whether a request's key is the episode's.
+func (e *Episode) allows(key string) bool {
+	given := sha256.Sum256([]byte(key))
+	return subtle.ConstantTimeCompare(given[:], e.key[:]) == 1
+}
+
+// errGone is what a handler returns whose request gets no answer: its client went away, or the episode is over.
+var errGone = errors.New("the request gets no answer")
+
+// most is how many requests of an episode may wait for an answer at once.
+const most = 64
+
+// answer is the recorded or sampled answer to a question. deliver writes it to the client and says whether that got it all.
+// Errors: *refusal, errGone.
+func (e *Episode) answer(ctx context.Context, q question, deliver func(*ask) error) error {
+	a, err := e.ask(q)
+	if err != nil {
+		return err
+	}
+	defer e.leave(a)
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+		return errGone
+	case <-e.over:
+		return errGone
+	}
+	if a.err != nil {
+		return a.err
+	}
+	if err := deliver(a); err != nil || ctx.Err() != nil {
+		return errGone
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a.delivered = true
+	return nil
+}
+
+func (e *Episode) leave(a *ask) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a.clients--
+	e.flying--
+}
+
+// given is the answer with an id, if the agent was given one.
+func (e *Episode) given(id string) *turn {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if a := e.answers[id]; a != nil {
+		return a.turn
+	}
+	return nil
+}
+
+// ask finds the question's place: clients ask again when an answer did not reach them (and twice after a 429 or 500), without
+// saying which request they mean. A question that nobody waits for and whose answer nobody got is that one; so is the last one
+// of a client that says that it asks again. Any other is asked anew.
+func (e *Episode) ask(q question) (*ask, error) {
+	hash := q.hash()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended() {
+		return nil, errGone
+	}
+	if e.flying == most {
+		return nil, &refusal{http.StatusTooManyRequests, "too_many_requests", "the episode has " + strconv.Itoa(most) + " requests under way"}
+	}
+	a := lost(e.asks[hash], q.again)
+	if a == nil {
+		if a = e.anew(q, hash); a == nil {
+			return nil, errGone
+		}
+	}
+	a.clients++
+	e.flying++
+	return a, nil
+}
+
+// lost is the ask whose answer a client asks for again, if it does.
+func lost(asks []*ask, again bool) *ask {
+	for _, a := range asks {
+		if !a.delivered && a.clients == 0 && !a.refused() {
+			return a
+		}
+	}
+	if n := len(asks); again && n > 0 && !asks[n-1].refused() {
+		return asks[n-1]
+	}
+	return nil
+}
+
+// refused reports whether the answer is a refusal: one that asks again asks the policy again.
+func (a *ask) refused() bool {
+	select {
+	case <-a.done:
+		return a.err != nil
+	default:
+		return false
+	}
+}
+
+// anew asks a question for the first or a further time: what was recorded of an earlier run of the agent is its answer, and
+// else the policy's. Nil: the agent has had all its turns, and the episode ends. mu is held.
+func (e *Episode) anew(q question, hash string) *ask {
+	nth := len(e.asks[hash])
+	a := &ask{id: answerID(hash, nth), done: make(chan struct{})}
+	if a.turn = e.told.recorded(hash); a.turn == nil && e.taken >= e.MaxTurns {
+		e.end(rl.MaxTurns, nil)
+		return nil
+	}
+	e.asks[hash] = append(e.asks[hash], a)
+	e.answers[a.id] = a
+	e.taken++
+	if a.turn != nil {
+		a.turn.used = true
+		close(a.done)
+		return a
+	}
+	e.taking.Go(func() { e.take(a, q, hash, nth) })
+	return a
+}
+
+// take takes a turn: the policy's action, committed. Where there is none, the episode ends, except that the agent is told when
+// its conversation has become too long: it may shorten it.
+func (e *Episode) take(a *ask, q question, hash string, nth int) {
+	t, err := e.act(q, hash, nth)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	defer close(a.done)
+	a.turn, e.full = t, errors.Is(err, endpoint.ErrContextLimit)
+	switch {
+	case e.full:
+		a.err = &refusal{http.StatusBadRequest, "context_length_exceeded", "the conversation and what may be answered do not fit the context of the model"}
+		e.taken--
+	case err != nil:
+		a.err = errGone
+		e.end("", err)
+	}
+}
