@@ -17,6 +17,7 @@ var agreements = []func(rl.Config) (w wrong, ok bool){
 	judgeServer, judgeSettings, judgeDefaults, judgeBands, judgeRoom, judgePrices, gateAlone, gateRange, gateOpens, addedTwice, overlong, contributions, rewardsOnce,
 	jobAlone, jobTimeout, localAlone, localPython, kubernetesAlone, kubernetesImage, kubernetesGPUs, sagemakerAlone, sagemakerNeeds, sagemakerVPC,
 	mcpAlone, mcpServer, mcpTasks, mcpKeys, mcpEffect, mcpDefaults, mcpTimeout,
+	agentAlone, agentNeeds,
 	tinkerTogether, tinkerRank, tinkerAlone, tinkerLoss, tinkerExtras, tinkerNorm, tinkerTemperature,
 	openenvAlone, openenvHeader, openenvPlaces, codeAlone, codeSandbox, codeTimeout,
 	ratioCap, ratioCapAlone, length, mismatchCap, klInLoss, referenceUnused, referenceToCome, preference, preferenceAlone,

@@ -137,6 +137,14 @@ var rules = map[string]rule{
 	"update.processes":              {min: 1, max: 64},
 	"update.row_tokens":             {min: 1, max: 1 << 24},
 
+	"env.agent.command":   {form: &oneLine},
+	"env.agent.directory": {form: &oneLine},
+	"env.agent.env":       {form: &passedOn, private: true},
+	"env.agent.goal":      {names: fixed("argument", "environment", "stdin")},
+	"env.agent.tasks":     {form: &oneLine},
+	"env.agent.check":     {form: &oneLine},
+	"env.agent.output":    {min: 256, max: 16 << 20},
+
 	"updates":               {max: 999_999}, // a version has six digits
 	"eval.every":            {max: 999_999},
 	"eval.tasks":            {min: 1, max: 1e9},

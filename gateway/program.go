@@ -20,10 +20,10 @@ type program struct {
 	read chan struct{}
 }
 
-// How long a program has to go after SIGTERM, and how much of its error output is kept, in bytes.
+// How long a program has to go after SIGTERM, and how much of its error output is told, in bytes.
 const (
-	grace     = 2 * time.Second
-	errorTail = 4 << 10
+	grace       = 2 * time.Second
+	failureTail = 800
 )
 
 // start starts a command line in an episode's directory, with some input and with more arguments.
@@ -39,7 +39,7 @@ func (a *Agent) start(key, line, dir string, env []string, input string, more ..
 	if in == "" {
 		in = dir
 	}
-	p = &program{out: tail{keep: a.Output}, errs: tail{keep: errorTail}, read: make(chan struct{})}
+	p = &program{out: tail{keep: a.Output}, errs: tail{keep: failureTail}, read: make(chan struct{})}
 	p.Process, err = child.Start(child.Command{At: at, Words: append(words, more...), Dir: in, Env: env, Stderr: &p.errs})
 	if err != nil {
 		return nil, err

@@ -86,10 +86,10 @@ func rest(p *program, otherwise string) string {
 	return otherwise
 }
 
-// failure says how a program failed: its status, and the last line of its error output.
+// failure says how a program failed: its status, and the end of its error output.
 func failure(p *program) string {
-	if line := lastLine(p.errs.String()); line != "" {
-		return fmt.Sprintf("%s: %.500s", p.Ended(), line)
+	if words := strings.TrimSpace(p.errs.String()); words != "" {
+		return fmt.Sprintf("%s: ...%s", p.Ended(), strings.ToValidUTF8(words[max(0, len(words)-failureTail):], ""))
 	}
 	return p.Ended()
 }

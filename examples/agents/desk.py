@@ -1,0 +1,68 @@
+"""The order desk that the agents of this directory work at: four tools, and the end of the work.
+
+A task's data, which longhaul hands to the agent as LONGHAUL_TASK, is the desk's own knowledge:
+    {"number": "48", "boxes": ["C7", "D2"], "place": "Oslo 7", "fragile": true}
+"""
+
+import json
+import os
+
+SYSTEM = """You work at the order desk of a warehouse. You are asked where an order is, and find out with the tools.
+An order lies in a box. A box lies in another box or stands at a place: a city and a shelf, such as "Oslo 7".
+When you are done, call answer with the place; that ends the work."""
+
+
+class Desk:
+    def __init__(self):
+        self.order = json.loads(os.environ["LONGHAUL_TASK"])
+        self.place = None  # the answer
+        self.inspected = False
+
+    def find_order(self, order: str) -> str:
+        """Tells which box an order was put in.
+
+        Args:
+            order: The number of the order, two digits such as "48".
+        """
+        if order != self.order["number"]:
+            return "none"
+        return f"{order} in box {self.order['boxes'][0]}" + (", fragile" if self.order["fragile"] else "")
+
+    def track_box(self, box: str) -> str:
+        """Tells where a box is: in another box, or at a place.
+
+        Args:
+            box: The name of the box, a letter and a digit such as "C7".
+        """
+        boxes = self.order["boxes"]
+        if box not in boxes:
+            return "none"
+        if box == boxes[-1]:
+            return f"{box} at {self.order['place']}"
+        return f"{box} in box {boxes[boxes.index(box) + 1]}"
+
+    def inspect(self, box: str) -> str:
+        """Looks into a box and tells the state of the goods.
+
+        Args:
+            box: The name of the box, a letter and a digit such as "C7".
+        """
+        if box not in self.order["boxes"]:
+            return "none"
+        if box != self.order["boxes"][-1]:
+            return f"{box} empty"
+        self.inspected = True
+        return f"{box} intact"
+
+    def answer(self, place: str) -> str:
+        """Gives the final answer.
+
+        Args:
+            place: The place of the order, a city and a shelf such as "Oslo 7".
+        """
+        self.place = place
+        return "done"
+
+    def report(self):
+        """Prints what came of the work, for check.py."""
+        print(json.dumps({"place": self.place, "inspected": self.inspected}))

@@ -1,0 +1,328 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/rollout"
+)
+
+// opened is an episode without an agent: the tests are the agent.
+type opened struct {
+	*Episode
+	t       testing.TB
+	mu      sync.Mutex
+	journal []rl.Recorded
+}
+
+func play(t testing.TB, policy *scripted, change func(*rollout.Options)) *opened {
+	t.Helper()
+	s, err := Listen("127.0.0.1:0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return playAt(t, s, policy, change)
+}
+
+func playAt(t testing.TB, s *Server, policy *scripted, change func(*rollout.Options)) *opened {
+	t.Helper()
+	o := rollout.Options{
+		Episode: rl.EpisodeID{Run: "run", Update: 1, Task: "train-0"}, Task: rl.Task{ID: "train-0", Env: Kind, Split: rl.Train},
+		Model: "run@000001", Version: "run@000001", Temperature: 1, MaxTokens: 64, MaxTurns: 100, Training: true, Seed: 7,
+	}
+	w := &opened{t: t}
+	o.Record = func(_ context.Context, r rl.Recorded) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.journal = append(w.journal, r)
+		return nil
+	}
+	if change != nil {
+		change(&o)
+	}
+	var err error
+	if w.Episode, err = s.open(t.Context(), t.Context(), policy.client(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.close)
+	return w
+}
+
+// ended closes the episode and gives its record.
+func (w *opened) ended() *rl.Trajectory {
+	w.close()
+	return w.trajectory(ended{stop: rl.Answered})
+}
+
+// post sends a request with the episode's key.
+func (w *opened) post(page, body string, header ...string) (status int, answer string) {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(w.t.Context(), "POST", w.URL+page, strings.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+w.Key)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return res.StatusCode, string(b)
+}
+
+// says asks for a chat completion after some messages, each as JSON.
+func (w *opened) says(messages ...string) chatAnswer {
+	w.t.Helper()
+	status, body := w.post("/chat/completions", `{"model":"m","messages":[`+strings.Join(messages, ",")+`]}`)
+	var a chatAnswer
+	if err := json.Unmarshal([]byte(body), &a); status != 200 || err != nil || len(a.Choices) != 1 {
+		w.t.Fatalf("%d %s", status, body)
+	}
+	return a
+}
+
+func said(role, content string) string {
+	return string(rl.CanonicalJSON(map[string]string{"role": role, "content": content}))
+}
+
+func spoken(content string) string { return said("assistant", content) }
+
+// An agent that is run again gets the recorded answers, ids and all, until it asks something else; from there on it is live.
+func TestRecordedAnswersAreServedAgain(t *testing.T) {
+	policy := &scripted{script: []string{spoken("one"), spoken("two"), spoken("three")}}
+	before := play(t, policy, nil)
+	first := before.says(said("user", "go"))
+	second := before.says(said("user", "go"), spoken("one"), said("user", "on"))
+	third := before.says(said("user", "go"), spoken("one"), said("user", "on"), spoken("two"), said("user", "on"))
+	was := before.ended()
+
+	again := play(t, policy, func(o *rollout.Options) { o.Recorded = before.journal[:2] })
+	asked := policy.asked
+	same := func(a, b chatAnswer) {
+		t.Helper()
+		if x, y := rl.CanonicalJSON(a), rl.CanonicalJSON(b); !bytes.Equal(x, y) {
+			t.Errorf("%s, then %s", x, y)
+		}
+	}
+	same(first, again.says(said("user", "go")))
+	same(second, again.says(said("user", "go"), spoken("one"), said("user", "on")))
+	if policy.asked != asked {
+		t.Error("the policy was asked for what is recorded")
+	}
+	same(third, again.says(said("user", "go"), spoken("one"), said("user", "on"), spoken("two"), said("user", "on")))
+	if policy.asked != asked+1 || len(again.journal) != 1 {
+		t.Errorf("asked %d times more, %d turns more recorded", policy.asked-asked, len(again.journal))
+	}
+	if is := again.ended(); string(rl.CanonicalJSON(is)) != string(rl.CanonicalJSON(was)) {
+		t.Errorf("%s\n%s", rl.CanonicalJSON(was), rl.CanonicalJSON(is))
+	}
+
+	other := play(t, policy, func(o *rollout.Options) { o.Recorded = before.journal })
+	same(first, other.says(said("user", "go")))
+	other.says(said("user", "go"), spoken("one"), said("user", "another way"))
+	is := other.ended()
+	if len(is.Turns) != 2 || is.Turns[1].Observation.Messages[0].Content != "another way" || is.Turns[1].From != nil {
+		t.Errorf("%s", rl.CanonicalJSON(is.Turns))
+	}
+	if rows, why := is.Samples(); len(rows) != 1 || why != "" {
+		t.Errorf("%d rows (%s)", len(rows), why)
+	}
+	if rows, why := (rl.Trajectory{Turns: append(turnsOf(before.journal), other.journal[0].Turn)}).Samples(); len(rows) != 2 || why != "" {
+		t.Errorf("the journal of both runs is %d rows (%s)", len(rows), why)
+	}
+}
+
+func turnsOf(journal []rl.Recorded) (turns []rl.Turn) {
+	for _, r := range journal {
+		turns = append(turns, r.Turn)
+	}
+	return turns
+}
+
+// A client that asks again since it got no answer is given that answer. One that asks the same side by side wants several.
+func TestRetriesAreNoTurns(t *testing.T) {
+	policy := &scripted{script: []string{spoken("one")}}
+	held := make(chan struct{})
+	policy.fail = func(int) int { <-held; return 0 }
+	w := play(t, policy, nil)
+	body := `{"model":"m","messages":[` + said("user", "go") + `]}`
+
+	ctx, leave := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	go func() { // a client that gives up
+		defer close(gone)
+		r, _ := http.NewRequestWithContext(ctx, "POST", w.URL+"/chat/completions", strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer "+w.Key)
+		if _, err := http.DefaultClient.Do(r); err == nil {
+			t.Error("it was answered")
+		}
+	}()
+	until(t, func() bool { w.Episode.mu.Lock(); defer w.Episode.mu.Unlock(); return w.flying == 1 })
+	leave()
+	<-gone
+	until(t, func() bool { w.Episode.mu.Lock(); defer w.Episode.mu.Unlock(); return w.flying == 0 })
+	close(held)
+	first, answer := w.post("/chat/completions", body)
+	second, same := w.post("/chat/completions", body, "X-Stainless-Retry-Count", "1")
+	if first != 200 || second != 200 || answer != same || policy.asked != 1 {
+		t.Errorf("%d %s, then %d %s, asked %d times", first, answer, second, same, policy.asked)
+	}
+
+	var all sync.WaitGroup
+	for range 4 { // votes
+		all.Go(func() { w.post("/chat/completions", body) })
+	}
+	all.Wait()
+	got := w.ended()
+	if policy.asked != 5 || len(got.Turns) != 5 {
+		t.Errorf("asked %d times, %d turns", policy.asked, len(got.Turns))
+	}
+	if rows, why := got.Samples(); len(rows) != 5 || why != "" {
+		t.Errorf("%d rows (%s)", len(rows), why)
+	}
+}
+
+// Sub-agents, and a conversation that is shortened, make histories of their own. Every sampled token is in one row.
+func TestSeveralHistories(t *testing.T) {
+	policy := &scripted{script: []string{spoken("one"), spoken("two"), spoken("three"), spoken("four")}}
+	w := play(t, policy, nil)
+	main := []string{said("system", "you lead"), said("user", "go")}
+	w.says(main...)
+	w.says(said("system", "you help"), said("user", "look")) // a sub-agent, between
+	main = append(main, spoken("one"), said("user", "it says two"))
+	w.says(main...)
+	w.says(said("system", "you help"), said("user", "look"), spoken("one"), said("user", "closer"))
+	w.says(append(main, spoken("two"), said("user", "this way"))...)
+	w.says(append(main, spoken("two"), said("user", "or that way"))...) // from the same turn
+	w.says(said("system", "you lead"), said("user", "so far: all well"), spoken("two"), said("user", "go on"))
+	got := w.ended()
+	var shape []string
+	for i, turn := range got.Turns {
+		m := turn.Observation.Messages
+		shape = append(shape, fmt.Sprintf("%d<%d %s", i, rl.Parent(got.Turns, i), m[len(m)-1].Content))
+	}
+	want := "0<-1 go, 1<0 it says two, 2<1 this way, 3<1 or that way, 4<-1 look, 5<4 closer, 6<-1 go on"
+	if is := strings.Join(shape, ", "); is != want {
+		t.Errorf("%s, not\n%s", is, want)
+	}
+	rows, why := got.Samples()
+	if len(rows) != 4 || why != "" {
+		t.Fatalf("%d rows (%s)", len(rows), why)
+	}
+	trained := 0
+	for _, row := range rows {
+		for _, is := range row.LossMask {
+			if is {
+				trained++
+			}
+		}
+	}
+	if trained != got.ActionTokens() {
+		t.Errorf("%d tokens of %d are trained on", trained, got.ActionTokens())
+	}
+	// What the shortened conversation quotes is in the tokens that were sampled, not in others that say the same.
+	if row := rows[3].Tokens; !strings.Contains(fmt.Sprint(row), strings.Trim(fmt.Sprint(got.Turns[1].Action.Tokens), "[]")) {
+		t.Errorf("%v", row)
+	}
+}
+
+// The same conversation by either API, in a stream or not, is the same record.
+func TestEitherAPIIsTheSameRecord(t *testing.T) {
+	tools := `{"type":"function","function":{"name":"look","description":"Looks.","parameters":{"type":"object"}}}`
+	flat := `{"type":"function","name":"look","description":"Looks.","parameters":{"type":"object"},"strict":true}`
+	messages := []string{
+		said("system", "work") + `,` + said("user", "go"),
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"z","type":"function","function":{"name":"look","arguments":"{\"at\": 1.0}"}}]},{"role":"tool","tool_call_id":"z","content":[{"type":"text","text":"seen"}]}`,
+	}
+	items := []string{
+		`{"role":"user","content":[{"type":"input_text","text":"go"}]}`,
+		`{"type":"reasoning","id":"rs_1","summary":[]},{"type":"function_call","call_id":"z","name":"look","arguments":"{ \"at\":1 }"},{"type":"function_call_output","call_id":"z","output":"seen"}`,
+	}
+	var records []string
+	for _, stream := range []string{"false", "true"} {
+		for _, responses := range []bool{false, true} {
+			policy := &scripted{script: []string{calls("", "look", `{"at":1}`), spoken("done")}}
+			w := play(t, policy, nil)
+			for n := 1; n <= 2; n++ {
+				page, body := "/chat/completions", fmt.Sprintf(`{"model":"m","stream":%s,"tools":[%s],"messages":[%s]}`, stream, tools, strings.Join(messages[:n], ","))
+				if responses {
+					page, body = "/responses", fmt.Sprintf(`{"model":"m","stream":%s,"tools":[%s],"instructions":"work","input":[%s]}`, stream, flat, strings.Join(items[:n], ","))
+				}
+				if status, answer := w.post(page, body); status != 200 {
+					t.Fatalf("%d %s", status, answer)
+				}
+			}
+			got := w.ended()
+			oneHistory(t, got)
+			records = append(records, string(rl.CanonicalJSON(got)))
+		}
+	}
+	for i, r := range records[1:] {
+		// What the agent called its call is its own.
+		if strings.ReplaceAll(r, `"tool_call_id":"z"`, "") != strings.ReplaceAll(records[0], `"tool_call_id":"z"`, "") {
+			t.Errorf("record %d:\n%s\n%s", i+1, records[0], r)
+		}
+	}
+}
+
+// Items may be referred to, and a response may go on from another.
+func TestReferences(t *testing.T) {
+	policy := &scripted{script: []string{calls("look here", "look", `{"at":1}`, "look", `{"at":2}`), spoken("done"), spoken("more")}}
+	w := play(t, policy, nil)
+	type output struct {
+		ID     string
+		Output []struct{ ID, Type string }
+	}
+	ask := func(body string) (o output) {
+		t.Helper()
+		status, answer := w.post("/responses", body)
+		if err := json.Unmarshal([]byte(answer), &o); status != 200 || err != nil {
+			t.Fatalf("%d %s", status, answer)
+		}
+		return o
+	}
+	first := ask(`{"model":"m","input":"go"}`)
+	if len(first.Output) != 3 {
+		t.Fatalf("%+v", first)
+	}
+	refer := ""
+	for _, it := range first.Output {
+		refer += `{"type":"item_reference","id":"` + it.ID + `"},`
+	}
+	results := `{"type":"function_call_output","call_id":"a","output":"1"},{"type":"function_call_output","call_id":"b","output":"2"}`
+	second := ask(`{"model":"m","input":[{"role":"user","content":"go"},` + refer + results + `]}`)
+	ask(`{"model":"m","previous_response_id":"` + second.ID + `","input":"and?"}`)
+	for body, code := range map[string]int{
+		`{"model":"m","previous_response_id":"resp_x","input":"and?"}`:               404,
+		`{"model":"m","input":[{"type":"item_reference","id":"msg_x"}]}`:             400,
+		`{"model":"m","input":[{"type":"computer_call","id":"x"}]}`:                  400,
+		`{"model":"m","tools":[{"type":"web_search"}],"input":"go"}`:                 400,
+		`{"model":"m","input":[]}`:                                                   400,
+		`{"model":"m","input":[{"role":"user","content":[{"type":"input_image"}]}]}`: 400,
+	} {
+		if status, answer := w.post("/responses", body); status != code || !strings.Contains(answer, `"error"`) {
+			t.Errorf("%s: %d %s", body, status, answer)
+		}
+	}
+	got := w.ended()
+	if len(got.Turns) != 3 {
+		t.Errorf("%d turns", len(got.Turns))
+	}
+	oneHistory(t, got)
+}
