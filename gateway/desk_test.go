@@ -8,9 +8,12 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -110,8 +113,12 @@ func (d *desk) options(task int) rollout.Options {
 	}
 }
 
-// deskAgent plays the task that it is told, and reports its score.
+// deskAgent plays the task that it is told, and reports its score. Any other mode than chat is a way to fail, before or after
+// the first answer.
 func deskAgent(mode string) int {
+	if first, ok := strings.CutPrefix(mode, "before-"); ok {
+		return misbehave(first)
+	}
 	var told struct{ Index int }
 	if err := json.Unmarshal([]byte(os.Getenv("LONGHAUL_TASK")), &told); err != nil {
 		fmt.Fprintln(os.Stderr, "no task:", err)
@@ -138,6 +145,9 @@ func deskAgent(mode string) int {
 			fmt.Fprintln(os.Stderr, "the agent:", err)
 			return 1
 		}
+		if mode != "chat" {
+			return misbehave(mode)
+		}
 		messages = append(messages, m)
 		if len(m.ToolCalls) == 0 {
 			messages = append(messages, map[string]any{"role": "user", "content": "bad call"})
@@ -158,6 +168,28 @@ func deskAgent(mode string) int {
 		}
 	}
 	return 0
+}
+
+// misbehave ends the agent in some other way than its work.
+func misbehave(mode string) int {
+	switch mode {
+	case "signal":
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "hang": // with children, one of which leaves the group
+		exec.Command("sleep", "600").Start()
+		away := exec.Command("sleep", "600")
+		away.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		away.Start()
+		select {}
+	case "flood":
+		for range 1 << 12 {
+			fmt.Println(strings.Repeat("a lot of output, ", 1<<8))
+		}
+		fmt.Println(`{"score": 0.5, "reason": "told at the end"}`)
+	}
+	fmt.Fprintln(os.Stderr, "ends as", mode)
+	status, _ := strconv.Atoi(mode)
+	return status
 }
 
 type agentMessage struct {

@@ -28,7 +28,7 @@ func sameAction(was, is rl.Message) bool {
 	if !sameCalls(was.ToolCalls, is.ToolCalls) {
 		return false
 	}
-	return now == said || now == unreasoned(said) || now == "" && len(was.ToolCalls) > 0
+	return reasoned(now) == reasoned(said) || now == unreasoned(said) || now == "" && len(was.ToolCalls) > 0
 }
 
 // sameCalls compares calls by their order, names and arguments: ids repeat in the wild, and are made anew.
@@ -48,7 +48,10 @@ func sameCalls(was, is []rl.ToolCall) bool {
 	return true
 }
 
-var reasoning = regexp.MustCompile(`(?s)<think(ing)?>.*?</think(ing)?>`)
+var reasoning = regexp.MustCompile(`(?s)<think(ing)?>\s*(.*?)\s*</think(ing)?>\s*`)
+
+// reasoned is an answer with its reasoning in one form: pydantic-ai puts it on lines of its own.
+func reasoned(said string) string { return reasoning.ReplaceAllString(said, "<think>$2</think>") }
 
 // unreasoned is an answer without its reasoning, which frameworks take out of the text and do not send back.
 func unreasoned(said string) string { return text(reasoning.ReplaceAllString(said, "")) }
