@@ -1,22 +1,9 @@
 package activities
 
 import (
-	"context"
-
 	"github.com/longhaul-rl/longhaul/gateway"
 	"github.com/longhaul-rl/longhaul/rl"
 )
-
-// host plays the episode of an agent that takes its turns by itself.
-func (e episode) host(ctx context.Context, agent *gateway.Agent) (*rl.Trajectory, error) {
-	server, err := e.gateway()
-	if err != nil {
-		return nil, err
-	}
-	o := e.options()
-	o.Recorded, o.Record = e.line.turns, e.line.record
-	return agent.Run(ctx, server, e.client, o)
-}
 
 // gateway is the one of this process. It listens once an agent is to be played with, and as long as the process lives, on this
 // machine alone: the agents are its children.

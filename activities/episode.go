@@ -102,12 +102,6 @@ func (e episode) again(cause error) bool {
 
 // roll plays the episode.
 func (e episode) roll(ctx context.Context) (*rl.Trajectory, error) {
-	own := e.world.New()
-	if agent, ok := own.(*gateway.Agent); ok {
-		return e.host(ctx, agent)
-	}
-	env := envs.Guard(own, e.world.Name)
-	defer env.Close()
 	o := e.options()
 	o.Recorded, o.Record, o.RecordResult = e.line.turns, e.line.record, e.line.recordResult
 	o.Claim = func(ctx context.Context, turn, call, try int) (bool, error) {
@@ -117,6 +111,21 @@ func (e episode) roll(ctx context.Context) (*rl.Trajectory, error) {
 	if lives := e.line.voided + e.line.life; lives > 0 {
 		o.Key += fmt.Sprintf("~%d", lives) // the calls of an episode that is begun anew are others
 	}
+	return e.play(ctx, o)
+}
+
+// play plays the episode as it is told: in an environment turn by turn, or by an agent that takes its turns itself.
+func (e episode) play(ctx context.Context, o rollout.Options) (*rl.Trajectory, error) {
+	own := e.world.New()
+	if agent, ok := own.(*gateway.Agent); ok {
+		server, err := e.gateway()
+		if err != nil {
+			return nil, err
+		}
+		return agent.Run(ctx, server, e.client, o)
+	}
+	env := envs.Guard(own, e.world.Name)
+	defer env.Close()
 	return rollout.Run(ctx, env, e.client, o)
 }
 

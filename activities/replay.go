@@ -9,10 +9,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/longhaul-rl/longhaul/envs"
-	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
-	"github.com/longhaul-rl/longhaul/rollout"
 	"github.com/longhaul-rl/longhaul/store"
 )
 
@@ -166,9 +163,8 @@ func (a *Activities) again(ctx context.Context, st *store.Store, cfg rl.Config, 
 		return nil, end, err
 	}
 	e := episode{Activities: a, stage: in.Stage, in: st, config: cfg, world: world, task: was.Task, member: in.Replay.Of.Member, version: in.Replay.Version}
-	var client *policy.Client
 	if !in.Replay.Exact {
-		if client, e.model, err = a.playing(ctx, in.Stage, st, cfg, in.Replay.Version); err != nil {
+		if e.client, e.model, err = a.playing(ctx, in.Stage, st, cfg, in.Replay.Version); err != nil {
 			return nil, end, err
 		}
 	}
@@ -184,9 +180,7 @@ func (a *Activities) again(ctx context.Context, st *store.Store, cfg rl.Config, 
 		turns = append(turns, r.Turn)
 		return nil
 	}
-	env := envs.Guard(world.New(), world.Name)
-	defer env.Close()
-	t, err := rollout.Run(ctx, env, client, o)
+	t, err := e.play(ctx, o)
 	if err == nil {
 		return t.Turns, ending{trajectory: t}, nil
 	}

@@ -175,11 +175,16 @@ func (a *ask) refused() bool {
 }
 
 // anew asks a question for the first or a further time: what was recorded of an earlier run of the agent is its answer, and
-// else the policy's. Nil: the agent has had all its turns, and the episode ends. mu is held.
+// else the policy's. Nil: there is none, since the agent has had all its turns, and the episode ends. mu is held.
 func (e *Episode) anew(q question, hash string) *ask {
 	nth := len(e.asks[hash])
 	a := &ask{id: answerID(hash, nth), done: make(chan struct{})}
-	if a.turn = e.told.recorded(hash); a.turn == nil && e.taken >= e.MaxTurns {
+	a.turn = e.told.recorded(hash)
+	switch {
+	case a.turn == nil && e.Exact:
+		e.end(rl.EndOfRecord, nil)
+		return nil
+	case e.taken >= e.MaxTurns:
 		e.end(rl.MaxTurns, nil)
 		return nil
 	}

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"cmp"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -124,8 +126,7 @@ type assembly struct {
 	*question
 	given given
 	open  bool   // the last message is an answer that may go on
-	of    string // whose, where its items say so
-	whole string // the answer that was put in whole, by reference
+	of    string // which, where its items say so
 }
 
 func (a *assembly) add(it item) error {
@@ -139,7 +140,7 @@ func (a *assembly) add(it item) error {
 	case "item_reference":
 		return a.refer(it.ID)
 	case "function_call":
-		m := a.answer(it.ID)
+		m := a.answer(cmp.Or(it.ID, it.CallID))
 		m.ToolCalls = append(m.ToolCalls, toldCall(it.CallID, it.Name, it.Arguments))
 		return nil
 	case "function_call_output":
@@ -161,41 +162,52 @@ func (a *assembly) add(it item) error {
 }
 
 func (a *assembly) say(m rl.Message) {
-	a.open, a.whole = false, ""
+	a.open = false
 	a.messages = append(a.messages, m)
 }
 
 // answer is the message that an item of an answer belongs to: the one at hand, unless the item is of another answer.
 func (a *assembly) answer(id string) *rl.Message {
-	of := answerOf(id)
+	of, _ := answerOf(id)
 	if !a.open || of != "" && a.of != "" && of != a.of {
 		a.say(rl.Message{Role: rl.Assistant})
-		a.open, a.of = true, of
+		a.open, a.of = true, ""
 	}
+	a.of = cmp.Or(a.of, of)
 	return &a.messages[len(a.messages)-1]
 }
 
-// refer puts an answer in by the id of one of its items. All of it is put in at its first; agents refer to each.
+// refer puts in an item by its id: the text of an answer, or one of its calls.
 func (a *assembly) refer(id string) error {
-	of := answerOf(id)
-	if of != "" && of == a.whole || strings.HasPrefix(id, "rs_") {
+	if strings.HasPrefix(id, "rs_") {
 		return nil
 	}
+	of, n := answerOf(id)
 	t := a.given.given(of)
 	if t == nil {
 		return invalid("%.60q is no item of this episode", id)
 	}
-	a.say(t.Action.Message)
-	a.whole = of
+	said := t.Action.Message
+	switch {
+	case strings.HasPrefix(id, "msg_"):
+		a.answer(id).Content += said.Content
+	case n >= 0 && n < len(said.ToolCalls):
+		m := a.answer(id)
+		m.ToolCalls = append(m.ToolCalls, said.ToolCalls[n])
+	default:
+		return invalid("%.60q is no item of this episode", id)
+	}
 	return nil
 }
 
-// answerOf is the id of the answer that an item is of: msg_ID, fc_ID_0.
-func answerOf(item string) string {
-	_, rest, ok := strings.Cut(item, "_")
-	if !ok {
-		return ""
+// answerOf is the id of the answer that an item is of, and the number of the call that it is: msg_ID, fc_ID_0, or call_ID_0 where
+// an item has no id but its call's.
+func answerOf(item string) (id string, call int) {
+	_, rest, _ := strings.Cut(item, "_")
+	id, number, ok := strings.Cut(rest, "_")
+	call, err := strconv.Atoi(number)
+	if !ok || err != nil {
+		return id, -1
 	}
-	of, _, _ := strings.Cut(rest, "_")
-	return of
+	return id, call
 }

@@ -31,11 +31,13 @@ func (a *Agent) Run(ctx context.Context, s *Server, p *policy.Client, o rollout.
 	if err != nil {
 		return nil, err
 	}
-	seat, err := p.Acquire(ctx)
-	if err != nil {
-		return nil, err
+	var seat *policy.Seat
+	if !o.Exact {
+		if seat, err = p.Acquire(ctx); err != nil {
+			return nil, err
+		}
+		defer seat.Release()
 	}
-	defer seat.Release()
 	dir, err := child.Dir()
 	if err != nil {
 		return nil, rl.Errorf(rl.Unavailable, at, "%w", err)

@@ -1,6 +1,9 @@
 package rl
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // TrajectorySchema is the version of the trajectory's JSON form.
 const TrajectorySchema = "longhaul/trajectory/1"
@@ -51,6 +54,17 @@ func Parent(turns []Turn, i int) int {
 	return i - 1
 }
 
+// Elsewhere says in words where a turn goes on from, when that is not the turn before; else it is empty.
+func (t Turn) Elsewhere() string {
+	switch {
+	case t.From == nil:
+		return ""
+	case *t.From < 0:
+		return "[another conversation of the agent begins]"
+	}
+	return fmt.Sprintf("[the conversation goes on from turn %d another way]", *t.From+1)
+}
+
 // StopReason says why an episode ended.
 type StopReason string
 
@@ -95,9 +109,13 @@ func (t Trajectory) ActionTokens() (n int) {
 	return n
 }
 
-// Messages is the conversation as it was rendered to the policy, closing results included.
+// Messages is the conversation as it was rendered to the policy, closing results included. Where there are several, a user
+// message between them says so.
 func (t Trajectory) Messages() (out []Message) {
 	for _, turn := range t.Turns {
+		if words := turn.Elsewhere(); words != "" {
+			out = append(out, Message{Role: User, Content: words})
+		}
 		out = append(append(out, turn.Observation.Messages...), turn.Action.Message)
 	}
 	return append(out, t.Closing.Messages...)

@@ -77,6 +77,9 @@ func script(t *rl.Trajectory, advantages []float64) [][]part {
 	}
 	out, breaks := [][]part{nil}, t.Breaks()
 	for i, turn := range t.Turns {
+		if words := turn.Elsewhere(); words != "" {
+			out[i] = append(out[i], part{"", words, faint})
+		}
 		out[i] = append(out[i], heard(turn.Observation)...)
 		action := said(i+1, turn.Action)
 		if advantages != nil {
