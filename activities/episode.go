@@ -122,6 +122,9 @@ func (e episode) play(ctx context.Context, o rollout.Options) (*rl.Trajectory, e
 		if err != nil {
 			return nil, err
 		}
+		if n := len(o.Recorded); n > 0 {
+			e.log().Warn("an agent is run again: it is given the answers on record", "episode", o.Episode, "turns", n)
+		}
 		return agent.Run(ctx, server, e.client, o)
 	}
 	env := envs.Guard(own, e.world.Name)

@@ -17,13 +17,21 @@ func answerID(hash string, nth int) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// act asks the policy and commits what it did.
-func (e *Episode) act(q question, hash string, nth int) (*turn, error) {
-	e.mu.Lock()
-	from, known := e.told.find(q.messages)
+// prompt is what the policy is asked for a turn.
+type prompt struct {
+	request policy.Request
+	from    *turn        // the turn that it goes on from
+	seen    []rl.Message // what is new since
+	stop    []string     // where the agent wants the answer's text to end
+	hash    string       // of the question
+	id      string       // of the answer
+}
+
+// prompt is the conversation as it was recorded, followed by what is new. mu is held.
+func (e *Episode) prompt(q question, from *turn, known int) prompt {
+	p := prompt{from: from, seen: q.messages[known:], stop: q.stop}
 	messages, actions := from.conversation()
-	seen := q.messages[known:]
-	for _, m := range seen {
+	for _, m := range p.seen {
 		if messages = append(messages, m); m.Role != rl.Assistant {
 			continue
 		}
@@ -33,26 +41,30 @@ func (e *Episode) act(q question, hash string, nth int) (*turn, error) {
 		}
 		actions = append(actions, tokens)
 	}
-	e.mu.Unlock()
-	seed := rl.Seed(e.Seed, "turn", hash, nth)
-	r, err := e.sample(policy.Request{
+	p.request = policy.Request{
 		Model: e.Model, Messages: messages, Actions: actions, Tools: q.tools,
-		Temperature: e.Temperature, MaxTokens: e.limit(q), Seed: seed, Timeout: e.TurnTimeout, Training: e.Training,
-	})
+		Temperature: e.Temperature, MaxTokens: e.limit(q), Timeout: e.TurnTimeout, Training: e.Training,
+	}
+	return p
+}
+
+// act asks the policy and commits what it did.
+func (e *Episode) act(p prompt) (*turn, error) {
+	r, err := e.sample(p.request)
 	if err != nil {
 		return nil, err
 	}
-	sequence := from.sequence()
-	kept := 0 // of no other conversation: that would be chance
+	sequence := p.from.sequence()
+	kept := 0
 	for kept < min(len(sequence), len(r.Prompt)) && sequence[kept] == r.Prompt[kept] {
 		kept++
 	}
 	action := rl.Action{
-		Message: r.Message, Version: e.Served(r.Model), Seed: seed, Finish: r.Finish,
+		Message: r.Message, Version: e.Served(r.Model), Seed: p.request.Seed, Finish: r.Finish,
 		Kept: kept, Prompt: slices.Clip(r.Prompt[kept:]), Tokens: r.Tokens, LogProbs: r.LogProbs,
 	}
-	finish(&action, q.stop, answerID(hash, nth))
-	return e.commit(&turn{Turn: rl.Turn{Observation: rl.Observation{Messages: seen}, Action: action, Request: hash}, from: from})
+	finish(&action, p.stop, p.id)
+	return e.commit(&turn{Turn: rl.Turn{Observation: rl.Observation{Messages: p.seen}, Action: action, Request: p.hash}, from: p.from})
 }
 
 // limit is how long the answer may be, in tokens.

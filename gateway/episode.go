@@ -131,7 +131,6 @@ func (e *Episode) given(id string) *turn {
 // saying which request they mean. A question that nobody waits for and whose answer nobody got is that one; so is the last one
 // of a client that says that it asks again. Any other is asked anew.
 func (e *Episode) ask(q question) (*ask, error) {
-	hash := q.hash()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended() {
@@ -140,9 +139,11 @@ func (e *Episode) ask(q question) (*ask, error) {
 	if e.flying == most {
 		return nil, &refusal{http.StatusTooManyRequests, "too_many_requests", "the episode has " + strconv.Itoa(most) + " requests under way"}
 	}
+	from, known := e.told.find(q.messages)
+	hash := q.hash(from, known)
 	a := lost(e.asks[hash], q.again)
 	if a == nil {
-		if a = e.anew(q, hash); a == nil {
+		if a = e.anew(q, hash, from, known); a == nil {
 			return nil, errGone
 		}
 	}
@@ -176,7 +177,7 @@ func (a *ask) refused() bool {
 
 // anew asks a question for the first or a further time: what was recorded of an earlier run of the agent is its answer, and
 // else the policy's. Nil: there is none, since the agent has had all its turns, and the episode ends. mu is held.
-func (e *Episode) anew(q question, hash string) *ask {
+func (e *Episode) anew(q question, hash string, from *turn, known int) *ask {
 	nth := len(e.asks[hash])
 	a := &ask{id: answerID(hash, nth), done: make(chan struct{})}
 	a.turn = e.told.recorded(hash)
@@ -196,14 +197,16 @@ func (e *Episode) anew(q question, hash string) *ask {
 		close(a.done)
 		return a
 	}
-	e.taking.Go(func() { e.take(a, q, hash, nth) })
+	p := e.prompt(q, from, known)
+	p.hash, p.id, p.request.Seed = hash, a.id, rl.Seed(e.Seed, "turn", hash, nth)
+	e.taking.Go(func() { e.take(a, p) })
 	return a
 }
 
 // take takes a turn: the policy's action, committed. Where there is none, the episode ends, except that the agent is told when
 // its conversation has become too long: it may shorten it.
-func (e *Episode) take(a *ask, q question, hash string, nth int) {
-	t, err := e.act(q, hash, nth)
+func (e *Episode) take(a *ask, p prompt) {
+	t, err := e.act(p)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer close(a.done)

@@ -42,7 +42,7 @@ func checkQuestion(t *testing.T, q question, f form, err error) {
 		}
 		return
 	}
-	if len(q.messages) == 0 || q.hash() != q.hash() {
+	if len(q.messages) == 0 || q.hash(nil, 0) != q.hash(nil, 0) {
 		t.Fatalf("%+v", q)
 	}
 	b, err := json.Marshal(q.messages)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,8 +21,10 @@ func TestHabits(t *testing.T) {
 	if err != nil || len(files) != len(habits) {
 		t.Fatalf("%d files of %d habits, %v", len(files), len(habits), err)
 	}
+	records := map[string]string{}
 	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		t.Run(name, func(t *testing.T) {
 			b, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -30,12 +33,18 @@ func TestHabits(t *testing.T) {
 			if err := json.Unmarshal(b, &seen); err != nil {
 				t.Fatal(err)
 			}
-			// The seed is the one it was recorded with: the ids of answers follow from the requests alone.
 			w := play(t, &scripted{script: script}, func(o *rollout.Options) { o.TurnTimeout = time.Minute })
-			for _, x := range seen {
-				status, answer := w.post(x.Path, string(x.Request))
+			var passed []rl.Message
+			was := answersIn(seen[len(seen)-1].Request)
+			renamed := []string{} // the ids of answers, as they are by now
+			for i, x := range seen {
+				status, answer := w.post(x.Path, strings.NewReplacer(renamed...).Replace(string(x.Request)))
 				if status != 200 {
 					t.Fatalf("%d %s", status, answer)
+				}
+				passed = append(passed, through(t, answer))
+				if i < len(was) {
+					renamed = append(renamed, was[i], answersIn([]byte(answer))[0])
 				}
 			}
 			got := w.ended()
@@ -43,38 +52,73 @@ func TestHabits(t *testing.T) {
 				t.Errorf("%d turns", len(got.Turns))
 			}
 			oneHistory(t, got)
-			wholeText(t, got)
+			for i, turn := range got.Turns {
+				if is, was := rl.CanonicalJSON(turn.Action.Message), rl.CanonicalJSON(passed[i]); string(is) != string(was) {
+					t.Errorf("turn %d: %s is recorded, %s passed through", i, is, was)
+				}
+			}
+			records[name] = string(rl.CanonicalJSON(got))
 		})
+	}
+	for name, record := range records {
+		if plain, ok := strings.CutSuffix(name, "_stream"); ok && record != records[plain] {
+			t.Errorf("%s has another record than %s:\n%s\n%s", name, plain, record, records[plain])
+		}
 	}
 }
 
-var spaces = regexp.MustCompile(`\s+`)
+var ids = regexp.MustCompile(`[_-]([0-9a-f]{24})`)
 
-// wholeText checks that what was answered is in the record as the policy said it, whatever the agent made of it.
-func wholeText(t *testing.T, got *rl.Trajectory) {
+// answersIn are the ids of answers that a text names, in the order in which they are first named.
+func answersIn(text []byte) (all []string) {
+	for _, found := range ids.FindAllSubmatch(text, -1) {
+		if id := string(found[1]); !slices.Contains(all, id) {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+// through is the message that an answer told its client, whichever form it had.
+func through(t *testing.T, answer string) rl.Message {
 	t.Helper()
-	for i, turn := range got.Turns {
-		var was struct {
-			Content string
-			Calls   []chatCall `json:"tool_calls"`
+	m := rl.Message{Role: rl.Assistant}
+	add := func(id, name, arguments string) {
+		m.ToolCalls = append(m.ToolCalls, rl.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)})
+	}
+	for line := range strings.SplitSeq(answer, "\n") {
+		data, ok := strings.CutPrefix(line, "data: ")
+		if !ok {
+			data = line
 		}
-		if err := json.Unmarshal([]byte(script[min(i, len(script)-1)]), &was); err != nil {
-			t.Fatal(err)
+		var a struct {
+			Choices []struct{ Message, Delta agentMessage }
+			Output  []item
+			Type    string
+			Item    item
 		}
-		m := turn.Action.Message
-		if m.Content != was.Content || len(m.ToolCalls) != len(was.Calls) {
-			t.Errorf("turn %d: %+v, not %+v", i, m, was)
-			continue
+		if json.Unmarshal([]byte(data), &a) != nil {
+			continue // an event's name, or [DONE]
 		}
-		for n, c := range was.Calls {
-			if m.ToolCalls[n].Name != c.Function.Name || canonical(string(m.ToolCalls[n].Arguments)) != canonical(c.Function.Arguments) {
-				t.Errorf("turn %d: call %d is %s", i, n, m.ToolCalls[n].Arguments)
+		items := a.Output
+		if a.Type == "response.output_item.done" {
+			items = []item{a.Item}
+		}
+		for _, c := range a.Choices {
+			for _, said := range []agentMessage{c.Message, c.Delta} {
+				if said.Content != nil {
+					m.Content += *said.Content
+				}
+				for _, call := range said.ToolCalls {
+					add(call.ID, call.Function.Name, call.Function.Arguments)
+				}
 			}
 		}
-		for _, m := range turn.Observation.Messages {
-			if m.Role == rl.Assistant {
-				t.Errorf("turn %d sees an answer as new: %s", i, spaces.ReplaceAllString(strings.TrimSpace(m.Content), " "))
+		for _, it := range items {
+			if m.Content += string(it.Content); it.Type == "function_call" {
+				add(it.CallID, it.Name, it.Arguments)
 			}
 		}
 	}
+	return m
 }

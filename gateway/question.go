@@ -21,25 +21,33 @@ type question struct {
 	stop     []string // the answer's text ends before the first of these
 	most     int      // tokens of the answer at most; 0: it does not say
 	model    string   // whatever the agent calls it
-	previous string   // responses: the answer that the conversation goes on from
 	again    bool     // the client says that it has sent this before
 }
 
-// hash names a question by what it means: requests that differ in the API, in the order of an object's members, in spaces or
-// in the ids of calls are the same question.
-func (q question) hash() string {
+// hash names a question that goes on from a turn (nil: from none) with the messages after the known ones. It is named by what it
+// means: requests that differ in the API, in the order of an object's members, in spaces, in the ids of calls or in what a framework
+// made of the conversation so far are the same question.
+func (q question) hash(from *turn, known int) string {
 	h := sha256.New()
+	if from != nil {
+		write(h, "from", from.Request)
+		writeMessage(h, from.Action.Message)
+	}
+	for _, m := range q.messages[known:] {
+		writeMessage(h, m)
+	}
 	for _, t := range q.tools {
 		write(h, "tool", t.Name, t.Description, canonical(string(t.Parameters)))
 	}
-	for _, m := range q.messages {
-		write(h, string(m.Role), text(m.Content))
-		for _, c := range m.ToolCalls {
-			write(h, "call", c.Name, canonical(arguments(c)))
-		}
-	}
 	write(h, append([]string{"limits", strconv.Itoa(q.most)}, q.stop...)...)
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+func writeMessage(h hash.Hash, m rl.Message) {
+	write(h, string(m.Role), text(m.Content))
+	for _, c := range m.ToolCalls {
+		write(h, "call", c.Name, canonical(arguments(c)))
+	}
 }
 
 // write adds words to a hash, each with its length: no two lists of words look alike.

@@ -1,11 +1,12 @@
 """The order desk that the agents of this directory work at: four tools, and the end of the work.
 
-A task's data, which longhaul hands to the agent as LONGHAUL_TASK, is the desk's own knowledge:
+A real desk takes its time: this one waits DESK_SECONDS before it answers. A task's data, which longhaul hands to the agent as LONGHAUL_TASK, is the desk's own knowledge:
     {"number": "48", "boxes": ["C7", "D2"], "place": "Oslo 7", "fragile": true}
 """
 
 import json
 import os
+import time
 
 SYSTEM = """You work at the order desk of a warehouse. You are asked where an order is, and find out with the tools.
 An order lies in a box. A box lies in another box or stands at a place: a city and a shelf, such as "Oslo 7".
@@ -18,12 +19,16 @@ class Desk:
         self.place = None  # the answer
         self.inspected = False
 
+    def wait(self):
+        time.sleep(float(os.environ.get("DESK_SECONDS", "0")))
+
     def find_order(self, order: str) -> str:
         """Tells which box an order was put in.
 
         Args:
             order: The number of the order, two digits such as "48".
         """
+        self.wait()
         if order != self.order["number"]:
             return "none"
         return f"{order} in box {self.order['boxes'][0]}" + (", fragile" if self.order["fragile"] else "")
@@ -34,6 +39,7 @@ class Desk:
         Args:
             box: The name of the box, a letter and a digit such as "C7".
         """
+        self.wait()
         boxes = self.order["boxes"]
         if box not in boxes:
             return "none"
@@ -47,6 +53,7 @@ class Desk:
         Args:
             box: The name of the box, a letter and a digit such as "C7".
         """
+        self.wait()
         if box not in self.order["boxes"]:
             return "none"
         if box != self.order["boxes"][-1]:
