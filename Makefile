@@ -58,6 +58,11 @@ race: ## the tests under the race detector, those of the arithmetic excepted (co
 test-vllm: build ## trains three updates with real vLLM on the CPU, which is killed, paused and put to sleep on the way (needs Python 3.12; 5.9 GB the first time; about 10 minutes on 2 cores)
 	@dir=$$(mktemp -d) && scripts/vllm.sh $$dir/run && rm -rf $$dir
 
+.PHONY: test-agents
+test-agents: build ## agents of six frameworks call the gateway in every way they can; each is trained for two updates, once with kill -9 in mid-episode (needs Node; 300 MB the first time; about 20 minutes on 2 cores)
+	@worlds=$$(scripts/worlds.sh agents) && LONGHAUL_TEST_AGENTS=$$worlds $(GO) test -count=1 -timeout 60m -v -run Frameworks ./gateway
+	@dir=$$(mktemp -d) && scripts/agents.sh $$dir && rm -rf $$dir
+
 .PHONY: check
 check: ## formatting, vet, staticcheck, workflowcheck, the house's own rules, replay of recorded histories
 	@echo "gofmt" && bad=$$(gofmt -l $$(git ls-files '*.go')) && if [ -n "$$bad" ]; then echo "gofmt -w these: $$bad"; exit 1; fi

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# agents.sh DIR [NAME...] trains the agents of examples/agents, each for two updates, with the embedded policy as their OpenAI
+# endpoint. Each is trained twice from one start: once as it is, and once with kill -9 of everything in mid-episode, until an agent
+# was given recorded answers by the process after. Both must end with the same checkpoint, byte by byte, and nothing may be left
+# running. All of it stays in DIR. Needs bin/longhaul, and what scripts/worlds.sh agents installs.
+set -euo pipefail
+work=$(mkdir -p "$1" && cd "$1" && pwd)
+shift
+cd "$(dirname "$0")/.."
+longhaul=$PWD/bin/longhaul
+worlds=$(scripts/worlds.sh agents)
+say() { printf '%s %s\n' "$(date +%T)" "$*"; }
+trap 'kill -9 -- "-${run:-}" 2>/dev/null || true' EXIT
+
+rm -rf "$work/examples" && cp -r examples/agents "$work/examples" && ln -s "$worlds/agents/node_modules" "$work/examples/node_modules"
+python=$worlds/agents/bin/python
+node=$worlds/agents/node_modules/.bin/tsx
+declare -A command=(
+  [openai-agents]="$python openai_agents.py" [openai-agents-stream]="$python openai_agents.py --stream"
+  [langgraph]="$python langgraph_agent.py" [pydantic-ai]="$python pydantic_agent.py" [smolagents]="$python smol_agent.py"
+  [openai-agents-js]="$node openai_agents.ts" [ai]="$node vercel_ai.ts"
+)
+names=${*:-openai-agents openai-agents-stream langgraph pydantic-ai smolagents openai-agents-js ai}
+
+# The policy that they begin with knows the order desk a little.
+if [ ! -e "$work/start/done" ]; then
+  say "a policy for the order desk is warmed up"
+  cat >"$work/desk.yaml" <<YAML
+name: desk
+env: {use: orders}
+warm_up: {max: 500, extra: 200}
+group: {size: 4, per_update: 4}
+updates: 1
+eval: {every: 0}
+YAML
+  rm -rf "$work/start" && "$longhaul" train -f "$work/desk.yaml" --data "$work/start" --quiet >/dev/null
+  touch "$work/start/done"
+fi
+
+# The desk takes a while for each answer, so that there is a middle of an episode to be killed in.
+export DESK_SECONDS=1
+train() { setsid "$longhaul" train -f "$work/$1/run.yaml" --data "$work/$1/$2" --json --quiet >"$work/$1/$2.out" 2>>"$work/$1/$2.log" & run=$!; }
+again() { grep -q 'given the answers on record' "$work/$1/killed.log"; } # an agent was
+ended() { grep -o '"checkpoint":{[^}]*}' "$work/$1/$2.out" | tail -1; }
+
+for name in $names; do
+  rm -rf "${work:?}/$name" && mkdir "$work/$name"
+  cat >"$work/$name/run.yaml" <<YAML
+name: $name
+env:
+  use: agent
+  tasks: {train: 0-47, eval: 0-15}
+  max_turns: 12
+  episode_timeout: 5m
+  agent: {command: "${command[$name]}", directory: $work/examples, tasks: $work/examples/tasks.jsonl, check: python3 check.py, env: DESK_SECONDS=DESK_SECONDS}
+from: desk@000001
+policy: {concurrency: 4}
+group: {size: 2, per_update: 2}
+advantage: {zero_variance: keep}
+updates: 2
+eval: {every: 0}
+YAML
+  for kind in whole killed; do cp -r "$work/start" "$work/$name/$kind"; done
+  say "$name"
+  train "$name" whole
+  wait "$run" || { tail -5 "$work/$name/whole.log"; exit 1; }
+  kills=0
+  while true; do
+    train "$name" killed
+    if again "$name"; then wait "$run" && break; fi
+    sleep $((4 + RANDOM % 8))
+    if kill -9 -- "-$run" 2>/dev/null; then
+      kills=$((kills + 1))
+      wait "$run" 2>/dev/null || true
+    elif again "$name"; then
+      break
+    else
+      say "$name: it was done before it was killed in mid-episode; once more"
+      rm -rf "${work:?}/$name"/killed* && cp -r "$work/start" "$work/$name/killed"
+    fi
+  done
+  [ "$(ended "$name" whole)" = "$(ended "$name" killed)" ] && [ -n "$(ended "$name" whole)" ] || { say "$name: $(ended "$name" whole) and $(ended "$name" killed)"; exit 1; }
+  for kind in whole killed; do "$longhaul" verify "$name" --data "$work/$name/$kind" --quiet >/dev/null; done
+  say "$name: $kills kills, $(grep -c 'given the answers on record' "$work/$name/killed.log") agents given recorded answers; $(ended "$name" killed), as without"
+done
+left=0
+for process in /proc/[0-9]*; do
+  if [ "$(readlink "$process/cwd" 2>/dev/null)" = "$work/examples" ]; then left=$((left + 1)); fi
+done
+say "$left processes of agents are left"
+[ "$left" = 0 ]
