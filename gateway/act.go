@@ -9,6 +9,7 @@ import (
 
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/rollout"
 )
 
 // answerID names an answer, the same in every run of the agent, so that what it keeps of one run it finds in the next.
@@ -131,7 +132,7 @@ func (e *Episode) commit(t *turn) (*turn, error) {
 	return t, nil
 }
 
-// restore takes in the turns of earlier runs of the agent. Errors: Corrupt.
+// restore takes in the turns of earlier runs of the agent. Errors: Corrupt with rollout.ErrDiverged, when they contradict each other.
 func (h *histories) restore(episode rl.EpisodeID, recorded []rl.Recorded) error {
 	turns := make([]rl.Turn, len(recorded))
 	for i, r := range recorded {
@@ -141,13 +142,13 @@ func (h *histories) restore(episode rl.EpisodeID, recorded []rl.Recorded) error 
 		t := &turn{Turn: one}
 		from := rl.Parent(turns, i)
 		if from < -1 || from >= i {
-			return rl.Errorf(rl.Corrupt, "journal of "+episode.String(), "turn %d goes on from turn %d", i, from)
+			return rl.Errorf(rl.Corrupt, "journal of "+episode.String(), "turn %d goes on from turn %d: %w", i, from, rollout.ErrDiverged)
 		}
 		if from >= 0 {
 			t.from = h.turns[from]
 		}
 		if length := t.from.length(); one.Action.Kept < 0 || one.Action.Kept > length {
-			return rl.Errorf(rl.Corrupt, "journal of "+episode.String(), "turn %d keeps %d of %d tokens", i, one.Action.Kept, length)
+			return rl.Errorf(rl.Corrupt, "journal of "+episode.String(), "turn %d keeps %d of %d tokens: %w", i, one.Action.Kept, length, rollout.ErrDiverged)
 		}
 		h.add(t)
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/longhaul-rl/longhaul/child"
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -36,6 +37,12 @@ type Task struct {
 type tasks map[rl.Split][]Task
 
 func open(c rl.EnvConfig) (envs.World, error) {
+	if _, err := child.Words(c.Agent.Command); err != nil {
+		return envs.World{}, rl.Errorf(rl.Invalid, "env.agent.command", "%w", err)
+	}
+	if _, err := child.Words(c.Agent.Check); err != nil && c.Agent.Check != "" {
+		return envs.World{}, rl.Errorf(rl.Invalid, "env.agent.check", "%w", err)
+	}
 	file := c.Agent.Tasks
 	source, err := os.ReadFile(file)
 	if err != nil {
