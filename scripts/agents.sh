@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # agents.sh DIR [NAME...] trains the agents of examples/agents, each for two updates, with the embedded policy as their OpenAI
-# endpoint. Each is trained twice from one start: once as it is, and once with kill -9 of everything in mid-episode, until an agent
-# was given recorded answers by the process after. Both must end with the same checkpoint, byte by byte, and nothing may be left
-# running. All of it stays in DIR. Needs bin/longhaul, and what scripts/worlds.sh agents installs.
+# endpoint. Each is trained twice from one start: once as it is, and once with kill -9 of longhaul in the middle of an episode. The
+# process after that must give agents recorded answers, and both runs must end with the same trajectories and the same checkpoint, byte
+# by byte. Nothing may be left running. All of it stays in DIR. Needs bin/longhaul, and what scripts/worlds.sh agents installs.
 set -euo pipefail
 work=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
@@ -37,11 +37,15 @@ YAML
   touch "$work/start/done"
 fi
 
-# The desk takes a while for each answer, so that there is a middle of an episode to be killed in.
+# The desk takes a while for each answer, and notes the question in the episode's directory: then the episode is in its middle.
 export DESK_SECONDS=1
-train() { setsid "$longhaul" train -f "$work/$1/run.yaml" --data "$work/$1/$2" --json --quiet >"$work/$1/$2.out" 2>>"$work/$1/$2.log" & run=$!; }
-again() { grep -q 'given the answers on record' "$work/$1/killed.log"; } # an agent was
-ended() { grep -o '"checkpoint":{[^}]*}' "$work/$1/$2.out" | tail -1; }
+train() {
+  TMPDIR=$work/$1/$2.tmp setsid "$longhaul" train -f "$work/$1/run.yaml" --data "$work/$1/$2" --json --quiet >"$work/$1/$2.out" 2>>"$work/$1/$2.log" &
+  run=$!
+}
+asked() { find "$work/$1/$2.tmp" -name desk.log 2>/dev/null | grep -q .; }
+records() { "$python" scripts/agents_records.py "$longhaul" "$1" "$work/$1/$2"; }
+checkpoint() { grep -o '"checkpoint":{[^}]*}' "$work/$1/$2.out" | tail -1; }
 
 for name in $names; do
   rm -rf "${work:?}/$name" && mkdir "$work/$name"
@@ -60,28 +64,27 @@ advantage: {zero_variance: keep}
 updates: 2
 eval: {every: 0}
 YAML
-  for kind in whole killed; do cp -r "$work/start" "$work/$name/$kind"; done
+  for kind in whole killed; do cp -r "$work/start" "$work/$name/$kind" && mkdir "$work/$name/$kind.tmp"; done
   say "$name"
   train "$name" whole
   wait "$run" || { tail -5 "$work/$name/whole.log"; exit 1; }
-  kills=0
-  while true; do
-    train "$name" killed
-    if again "$name"; then wait "$run" && break; fi
-    sleep $((4 + RANDOM % 8))
-    if kill -9 -- "-$run" 2>/dev/null; then
-      kills=$((kills + 1))
-      wait "$run" 2>/dev/null || true
-    elif again "$name"; then
-      break
-    else
-      say "$name: it was done before it was killed in mid-episode; once more"
-      rm -rf "${work:?}/$name"/killed* && cp -r "$work/start" "$work/$name/killed"
-    fi
+  train "$name" killed
+  until asked "$name" killed; do
+    kill -0 "$run" 2>/dev/null || { say "$name: it ended without a question to the desk"; tail -5 "$work/$name/killed.log"; exit 1; }
+    sleep 0.2
   done
-  [ "$(ended "$name" whole)" = "$(ended "$name" killed)" ] && [ -n "$(ended "$name" whole)" ] || { say "$name: $(ended "$name" whole) and $(ended "$name" killed)"; exit 1; }
-  for kind in whole killed; do "$longhaul" verify "$name" --data "$work/$name/$kind" --quiet >/dev/null; done
-  say "$name: $kills kills, $(grep -c 'given the answers on record' "$work/$name/killed.log") agents given recorded answers; $(ended "$name" killed), as without"
+  kill -9 -- "-$run"
+  wait "$run" 2>/dev/null || true
+  train "$name" killed
+  wait "$run" || { tail -5 "$work/$name/killed.log"; exit 1; }
+  again=$(grep -c 'given the answers on record' "$work/$name/killed.log") || { say "$name: no agent was given recorded answers"; exit 1; }
+  for kind in whole killed; do
+    "$longhaul" verify "$name" --data "$work/$name/$kind" --quiet >/dev/null
+    records "$name" "$kind" >"$work/$name/$kind.records"
+  done
+  cmp "$work/$name/whole.records" "$work/$name/killed.records"
+  [ "$(checkpoint "$name" whole)" = "$(checkpoint "$name" killed)" ] || { say "$name: $(checkpoint "$name" whole) and $(checkpoint "$name" killed)"; exit 1; }
+  say "$name: $again agents were given recorded answers; $(tail -1 "$work/$name/killed.records"); $(checkpoint "$name" killed), as without the kill"
 done
 left=0
 for process in /proc/[0-9]*; do

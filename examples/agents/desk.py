@@ -1,6 +1,6 @@
 """The order desk that the agents of this directory work at: four tools, and the end of the work.
 
-A real desk takes its time: this one waits DESK_SECONDS before it answers. A task's data, which longhaul hands to the agent as LONGHAUL_TASK, is the desk's own knowledge:
+A real desk takes its time: this one waits DESK_SECONDS before it answers, and notes what it was asked in desk.log. A task's data, which longhaul hands to the agent as LONGHAUL_TASK, is the desk's own knowledge:
     {"number": "48", "boxes": ["C7", "D2"], "place": "Oslo 7", "fragile": true}
 """
 
@@ -19,7 +19,9 @@ class Desk:
         self.place = None  # the answer
         self.inspected = False
 
-    def wait(self):
+    def asked(self, about: str):
+        with open(os.path.join(os.environ["LONGHAUL_DIR"], "desk.log"), "a") as log:
+            log.write(about + "\n")
         time.sleep(float(os.environ.get("DESK_SECONDS", "0")))
 
     def find_order(self, order: str) -> str:
@@ -28,7 +30,7 @@ class Desk:
         Args:
             order: The number of the order, two digits such as "48".
         """
-        self.wait()
+        self.asked(order)
         if order != self.order["number"]:
             return "none"
         return f"{order} in box {self.order['boxes'][0]}" + (", fragile" if self.order["fragile"] else "")
@@ -39,7 +41,7 @@ class Desk:
         Args:
             box: The name of the box, a letter and a digit such as "C7".
         """
-        self.wait()
+        self.asked(box)
         boxes = self.order["boxes"]
         if box not in boxes:
             return "none"
@@ -53,7 +55,7 @@ class Desk:
         Args:
             box: The name of the box, a letter and a digit such as "C7".
         """
-        self.wait()
+        self.asked(box)
         if box not in self.order["boxes"]:
             return "none"
         if box != self.order["boxes"][-1]:

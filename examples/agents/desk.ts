@@ -1,4 +1,5 @@
 // The order desk, as desk.py has it.
+import { appendFileSync } from "node:fs";
 import { z } from "zod";
 
 export const SYSTEM = `You work at the order desk of a warehouse. You are asked where an order is, and find out with the tools.
@@ -9,7 +10,10 @@ const order = JSON.parse(process.env.LONGHAUL_TASK!);
 const boxes: string[] = order.boxes;
 export const report: { place: string | null; inspected: boolean } = { place: null, inspected: false };
 
-const wait = () => new Promise((done) => setTimeout(done, 1000 * Number(process.env.DESK_SECONDS ?? 0)));
+const asked = (about: string) => {
+  appendFileSync(`${process.env.LONGHAUL_DIR}/desk.log`, about + "\n");
+  return new Promise((done) => setTimeout(done, 1000 * Number(process.env.DESK_SECONDS ?? 0)));
+};
 const box = z.object({ box: z.string().describe('The name of the box, a letter and a digit such as "C7".') });
 
 export const tools = {
@@ -17,7 +21,7 @@ export const tools = {
     description: "Tells which box an order was put in.",
     parameters: z.object({ order: z.string().describe('The number of the order, two digits such as "48".') }),
     execute: async (given: any) => {
-      await wait();
+      await asked(given.order);
       return given.order !== order.number ? "none" : `${given.order} in box ${boxes[0]}${order.fragile ? ", fragile" : ""}`;
     },
   },
@@ -25,7 +29,7 @@ export const tools = {
     description: "Tells where a box is: in another box, or at a place.",
     parameters: box,
     execute: async (given: any) => {
-      await wait();
+      await asked(given.box);
       const at = boxes.indexOf(given.box);
       if (at < 0) return "none";
       return at === boxes.length - 1 ? `${given.box} at ${order.place}` : `${given.box} in box ${boxes[at + 1]}`;
@@ -35,7 +39,7 @@ export const tools = {
     description: "Looks into a box and tells the state of the goods.",
     parameters: box,
     execute: async (given: any) => {
-      await wait();
+      await asked(given.box);
       if (!boxes.includes(given.box)) return "none";
       if (given.box !== boxes.at(-1)) return `${given.box} empty`;
       report.inspected = true;
