@@ -326,3 +326,48 @@ func TestReferences(t *testing.T) {
 	}
 	oneHistory(t, got)
 }
+
+// An agent is told that its conversation is too long, and may shorten it: neither is a turn. After its last turn, or when the policy
+// is away, it gets no answer at all: the connection breaks.
+func TestEndsOfAnEpisode(t *testing.T) {
+	policy := &scripted{script: []string{spoken("one")}, fail: func(n int) int { return []int{400, 0, 0, 503}[min(n, 3)] }}
+	w := play(t, policy, func(o *rollout.Options) { o.MaxTurns = 2 })
+	ask := func(words string) (int, string) {
+		return w.post("/chat/completions", `{"model":"m","stream":true,"messages":[`+said("user", words)+`]}`)
+	}
+	if status, answer := ask("much"); status != 400 || !strings.Contains(answer, `"context_length_exceeded"`) || !w.full {
+		t.Errorf("%d %s", status, answer)
+	}
+	for _, words := range []string{"little", "more"} {
+		if status, answer := ask(words); status != 200 || !strings.HasSuffix(answer, "data: [DONE]\n\n") || w.full {
+			t.Errorf("%d %s", status, answer)
+		}
+	}
+	if status, answer := ask("a third"); status != 0 || w.stop != rl.MaxTurns {
+		t.Errorf("%d %s, %s", status, answer, w.stop)
+	}
+	if got := w.ended(); len(got.Turns) != 2 {
+		t.Errorf("%d turns", len(got.Turns))
+	}
+	away := play(t, policy, nil)
+	if status, answer := away.post("/responses", `{"model":"m","stream":true,"input":"go"}`); status != 0 || rl.KindOf(away.err) != rl.Unavailable {
+		t.Errorf("%d %s, %v", status, answer, away.err)
+	}
+}
+
+// An agent's own limits count where they are below the run's, and an answer ends before its stop words; the record has all tokens.
+func TestLimitsOfTheAgent(t *testing.T) {
+	policy := &scripted{script: []string{spoken("one. Observation: two")}}
+	w := play(t, policy, nil)
+	status, answer := w.post("/chat/completions", `{"model":"m","max_tokens":5,"max_completion_tokens":9,"temperature":0,"stop":["Observation:"],"messages":[`+said("user", "go")+`]}`)
+	if status != 200 || !strings.Contains(answer, `"content":"one. "`) || !strings.Contains(answer, `"finish_reason":"stop"`) {
+		t.Errorf("%d %s", status, answer)
+	}
+	got := w.ended()
+	if n := len(got.Turns[0].Action.Tokens); n != len(policy.script[0]) {
+		t.Errorf("%d tokens", n)
+	}
+	if q := policy.last; q.MaxTokens != 5 || q.Temperature != 1 || q.Stop != nil {
+		t.Errorf("the policy was asked with %+v", q)
+	}
+}

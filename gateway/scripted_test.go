@@ -17,11 +17,19 @@ type scripted struct {
 	mu     sync.Mutex
 	script []string // choices[0].message, as JSON
 	asked  int
+	last   scriptedRequest
 	fail   func(n int) int // a status for the n-th request, from 0
 }
 
 func (s *scripted) client() *policy.Client {
 	return policy.New(policy.Options{URL: "http://policy/v1", Transport: inprocess.Transport{Handler: s}, Splice: true, Concurrency: 600})
+}
+
+type scriptedRequest struct {
+	Messages    []scriptedMessage
+	MaxTokens   int `json:"max_tokens"`
+	Temperature float64
+	Stop        any
 }
 
 type scriptedMessage struct {
@@ -32,7 +40,7 @@ type scriptedMessage struct {
 }
 
 func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var q struct{ Messages []scriptedMessage }
+	var q scriptedRequest
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -54,6 +62,7 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	n := s.asked
 	s.asked++
+	s.last = q
 	s.mu.Unlock()
 	if s.fail != nil {
 		if status := s.fail(n); status != 0 {

@@ -2,6 +2,7 @@ package rl
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -175,5 +176,44 @@ func TestTurnAdvantages(t *testing.T) {
 	}
 	if m := (Trajectory{}).MeanAdvantage(nil); m != 0 {
 		t.Errorf("mean %v of nothing", m)
+	}
+}
+
+// Histories of their own, and one that goes on from a turn another way: rows in the order of the turns, and every token that was
+// sampled in one of them.
+func TestHistoriesAreRows(t *testing.T) {
+	from := func(i int) *int { return &i }
+	turn := func(from *int, kept int, prompt []int32, token int32) Turn {
+		return Turn{From: from, Action: Action{Kept: kept, Prompt: prompt, Tokens: []int32{token}, LogProbs: []float32{-1}}}
+	}
+	x := Trajectory{Turns: []Turn{
+		turn(nil, 0, []int32{1, 2}, 3),
+		turn(nil, 3, []int32{4}, 5),
+		turn(from(0), 3, []int32{6}, 7),
+		turn(nil, 5, []int32{8}, 9),
+		turn(from(-1), 0, []int32{10}, 11),
+		turn(from(2), 4, []int32{12}, 13),
+	}}
+	rows, why := x.Samples()
+	var got [][]int32
+	for _, row := range rows {
+		tokens := slices.Clone(row.Tokens)
+		for i, is := range row.LossMask {
+			if is {
+				tokens[i] = -tokens[i]
+			}
+		}
+		got = append(got, tokens)
+	}
+	want := [][]int32{{1, 2, -3, 4, -5}, {1, 2, 3, 6, -7, 8, -9}, {10, -11}, {1, 2, 3, 6, 12, -13}}
+	if !reflect.DeepEqual(got, want) || why != "" {
+		t.Errorf("%v (%s)", got, why)
+	}
+	x.Turns[1].From = from(1)
+	if rows, why := x.Samples(); rows != nil || why != StoreFailed {
+		t.Errorf("%v (%s)", rows, why)
+	}
+	if words := x.Turns[2].Elsewhere() + x.Turns[4].Elsewhere(); words != "[the conversation goes on from turn 1 another way][another conversation of the agent begins]" {
+		t.Error(words)
 	}
 }
