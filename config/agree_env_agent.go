@@ -32,7 +32,7 @@ func startAgent(c *rl.Config) {
 	c.Env.Agent = rl.AgentConfig{Command: "python3 agent.py", Directory: ".", Tasks: "tasks.jsonl", Check: "python3 check.py"}
 	c.Policy = rl.PolicyConfig{Use: "openai", URL: "http://127.0.0.1:8000/v1", Model: "Qwen/Qwen3-4B", Base: "/models/Qwen3-4B", Publish: "lora", Adapters: "/models/adapters"}
 	c.Group.PerUpdate = 16
-	c.Update.Use = "local"
+	c.Update.Use, c.Update.LoRARank = "local", 16
 }
 
 func agentAlone(c rl.Config) (wrong, bool) {
