@@ -93,8 +93,7 @@ func raw(t *testing.T, base, method, path, key, body string) (status int, answer
 // A body of 50 MB is refused, whether its length is told or not; one that never comes is given up.
 func TestLargeAndSlowClients(t *testing.T) {
 	w := play(t, &scripted{script: []string{spoken("one")}}, nil)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	before := heap()
 	large := strings.NewReader(strings.Repeat("x", 50<<20))
 	for _, body := range []io.Reader{large, io.MultiReader(strings.NewReader(strings.Repeat("y", 50<<20)))} {
 		r, err := http.NewRequest("POST", w.URL+"/chat/completions", body)
@@ -122,9 +121,7 @@ func TestLargeAndSlowClients(t *testing.T) {
 	if _, err := io.ReadAll(c); err != nil || time.Since(began) > 2*headerTime {
 		t.Errorf("after %s: %v", time.Since(began), err)
 	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 120<<20 {
+	if grown := heap() - before; grown > 32<<20 {
 		t.Errorf("%d MiB more in use", grown>>20)
 	}
 }
@@ -137,6 +134,7 @@ func TestFiveHundredEpisodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
+	before := heap()
 	var all sync.WaitGroup
 	for i := range 500 {
 		w := playAt(t, s, policy, nil)
@@ -162,4 +160,16 @@ func TestFiveHundredEpisodes(t *testing.T) {
 	if n := len(s.episodes); n != 0 {
 		t.Errorf("%d episodes are left open", n)
 	}
+	http.DefaultClient.CloseIdleConnections()
+	if grown := heap() - before; grown > 32<<20 {
+		t.Errorf("%d MiB more in use", grown>>20)
+	}
+}
+
+// heap is the memory in use.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
