@@ -162,11 +162,15 @@ func exampleAgent(t *testing.T, worlds, program string) *Agent {
 
 func keepHabit(t *testing.T, name string, seen []exchange) {
 	t.Helper()
-	b, err := json.MarshalIndent(seen, "", " ")
-	if err != nil {
-		t.Fatal(err)
+	lines := make([]string, len(seen))
+	for i, x := range seen {
+		b, err := json.Marshal(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines[i] = string(b)
 	}
-	if err := os.WriteFile(filepath.Join("testdata", "habits", name+".json"), append(b, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join("testdata", "habits", name+".json"), []byte("[\n"+strings.Join(lines, ",\n")+"\n]\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

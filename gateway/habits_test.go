@@ -14,7 +14,7 @@ import (
 	"github.com/longhaul-rl/longhaul/rollout"
 )
 
-// What the frameworks sent, byte by byte, in an episode of script (TestFrameworks -update records it): each request goes on from the
+// What the frameworks sent in an episode of script (TestFrameworks -update records it): each request goes on from the
 // answer to the one before, and the next prompt from the tokens that were sampled.
 func TestHabits(t *testing.T) {
 	files, err := filepath.Glob("testdata/habits/*.json")
