@@ -335,22 +335,25 @@ func TestEndsOfAnEpisode(t *testing.T) {
 	ask := func(words string) (int, string) {
 		return w.post("/chat/completions", `{"model":"m","stream":true,"messages":[`+said("user", words)+`]}`)
 	}
-	if status, answer := ask("much"); status != 400 || !strings.Contains(answer, `"context_length_exceeded"`) || !w.full {
+	full := func() bool { w.Episode.mu.Lock(); defer w.Episode.mu.Unlock(); return w.full }
+	if status, answer := ask("much"); status != 400 || !strings.Contains(answer, `"context_length_exceeded"`) || !full() {
 		t.Errorf("%d %s", status, answer)
 	}
 	for _, words := range []string{"little", "more"} {
-		if status, answer := ask(words); status != 200 || !strings.HasSuffix(answer, "data: [DONE]\n\n") || w.full {
+		if status, answer := ask(words); status != 200 || !strings.HasSuffix(answer, "data: [DONE]\n\n") || full() {
 			t.Errorf("%d %s", status, answer)
 		}
 	}
-	if status, answer := ask("a third"); status != 0 || w.stop != rl.MaxTurns {
+	status, answer := ask("a third")
+	if <-w.over; status != 0 || w.stop != rl.MaxTurns {
 		t.Errorf("%d %s, %s", status, answer, w.stop)
 	}
 	if got := w.ended(); len(got.Turns) != 2 {
 		t.Errorf("%d turns", len(got.Turns))
 	}
 	away := play(t, policy, nil)
-	if status, answer := away.post("/responses", `{"model":"m","stream":true,"input":"go"}`); status != 0 || rl.KindOf(away.err) != rl.Unavailable {
+	status, answer = away.post("/responses", `{"model":"m","stream":true,"input":"go"}`)
+	if <-away.over; status != 0 || rl.KindOf(away.err) != rl.Unavailable {
 		t.Errorf("%d %s, %v", status, answer, away.err)
 	}
 }

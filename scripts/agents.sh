@@ -38,7 +38,7 @@ YAML
 fi
 
 # The desk takes a while for each answer, and notes the question in the episode's directory: then the episode is in its middle.
-export DESK_SECONDS=1
+export DESK_SECONDS=1 LONGHAUL_LOG=warn
 train() {
   TMPDIR=$work/$1/$2.tmp setsid "$longhaul" train -f "$work/$1/run.yaml" --data "$work/$1/$2" --json --quiet >"$work/$1/$2.out" 2>>"$work/$1/$2.log" &
   run=$!
