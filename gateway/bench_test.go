@@ -19,7 +19,7 @@ import (
 	"github.com/longhaul-rl/longhaul/store"
 )
 
-// BenchmarkAdded measures what the gateway adds to a request: the same one, of an episode with 20 turns behind it, sent to a policy
+// BenchmarkAdded measures what the gateway adds to a request: the same one, of an episode with 20 turns and 6,000 tokens behind it, sent to a policy
 // server that answers at once, and sent through the gateway to that server, by turns. All three go over sockets. With journal, the
 // turn is made durable in the embedded store before it is answered, as in a run.
 func BenchmarkAdded(b *testing.B) {
@@ -45,7 +45,7 @@ func journal(b *testing.B) func(context.Context, rl.Recorded) error {
 }
 
 func benchAdded(b *testing.B, record func(context.Context, rl.Recorded) error) {
-	script := &scripted{script: []string{spoken(strings.Repeat("a word ", 40))}}
+	script := &scripted{script: []string{spoken(strings.Repeat("a word ", 10))}}
 	direct := httptest.NewServer(script)
 	b.Cleanup(direct.Close)
 	w := play(b, script, func(o *rollout.Options) {
@@ -58,7 +58,7 @@ func benchAdded(b *testing.B, record func(context.Context, rl.Recorded) error) {
 	messages := []string{said("user", "go")}
 	for range 20 {
 		w.says(messages...)
-		messages = append(messages, spoken(strings.Repeat("a word ", 40)), said("user", strings.Repeat("a result ", 100)))
+		messages = append(messages, spoken(strings.Repeat("a word ", 10)), said("user", strings.Repeat("a result ", 25)))
 	}
 	var bare, through []time.Duration
 	for i := range b.N {
