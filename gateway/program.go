@@ -20,9 +20,9 @@ type program struct {
 	read chan struct{}
 }
 
-// How long a program has to go after SIGTERM, and how much of its error output is told, in bytes.
+// How long a program that is ended has before SIGTERM, and after it, and how much of its error output is told, in bytes.
 const (
-	grace       = 2 * time.Second
+	grace       = 500 * time.Millisecond
 	failureTail = 800
 )
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/longhaul-rl/longhaul/child"
@@ -109,16 +110,16 @@ func (e *Episode) judged(p *program) (ended, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	end := ended{stop: rl.Answered, output: p.out.String()}
-	status := p.Status()
+	status, answered := p.Status(), slices.ContainsFunc(e.told.turns, func(t *turn) bool { return t.used })
 	switch {
 	case e.ended(): // a turn failed, and the agent ended before it was told to
 		end.stop, end.how = e.stop, string(e.stop)
 		return end, e.err
-	case status == 0 && e.taken == 0:
+	case status == 0 && len(e.asks) == 0:
 		return end, rl.Errorf(rl.Invalid, at, "the agent ended without a question to the policy: does it use OPENAI_BASE_URL? %s", failure(p))
 	case status == 0:
 		return end, nil
-	case status < 0, status == temporary, e.taken == 0:
+	case status < 0, status == temporary, !answered && !e.full:
 		return end, rl.Errorf(rl.Unavailable, at, "the agent: %s", failure(p))
 	}
 	if end.stop = rl.AgentFailed; e.full {

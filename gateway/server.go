@@ -25,7 +25,7 @@ const (
 	largeBody   = 1 << 20
 	largeAtOnce = 8
 	headerTime  = 10 * time.Second // until a request's header is there
-	bodyTime    = 60 * time.Second // and its body
+	bodyTime    = 60 * time.Second // and its body, and until an answer is read
 	idleTime    = 2 * time.Minute
 )
 
@@ -93,6 +93,7 @@ var pages = regexp.MustCompile(`^/e/([a-z0-9]{26})/v1/(chat/completions|response
 
 // ServeHTTP answers one request. A request without an open episode's token and that episode's key learns nothing else.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	http.NewResponseController(w).SetWriteDeadline(time.Time{}) // the last answer's on this connection
 	err := s.serve(w, r)
 	var no *refusal
 	switch {
@@ -129,7 +130,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return e.answer(r.Context(), q, func(a *ask) error { return form.write(w, q, a) })
+	return e.answer(r.Context(), q, func(a *ask) error {
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(bodyTime))
+		return form.write(w, q, a)
+	})
 }
 
 // form writes answers as one of the APIs has them.
