@@ -103,7 +103,7 @@ func (h *host) start(ctx context.Context, a *app, queues []string) (*activities.
 	if err := workers.Prepare(ctx, h.Temporal, h.Namespace); err != nil {
 		return nil, err
 	}
-	acts := &activities.Activities{OpenStore: h.openChecked, OpenBase: h.OpenBase, Threads: threads, Getenv: a.getenv, Jobs: h.jobs(a)}
+	acts := &activities.Activities{OpenStore: h.openChecked, OpenBase: h.OpenBase, Threads: threads, Getenv: a.getenv, Jobs: h.jobs(a), Log: a.log}
 	h.work, err = workers.Start(workers.Options{Client: h.Temporal, Activities: acts, Queues: queues})
 	return acts, err
 }
