@@ -29,7 +29,8 @@ func fitAgent(e *rl.EnvConfig, given func(path string) bool) {
 func startAgent(c *rl.Config) {
 	c.Env.Tasks = rl.TasksConfig{Train: rl.TaskRange{Last: 79}, Eval: rl.TaskRange{Last: 19}}
 	c.Env.MaxTurns, c.Env.EpisodeTimeout = 30, rl.Duration(10*time.Minute)
-	c.Env.Agent = rl.AgentConfig{Command: "python3 agent.py", Directory: ".", Tasks: "tasks.jsonl", Check: "python3 check.py"}
+	a := &c.Env.Agent
+	a.Command, a.Directory, a.Tasks, a.Check = "python3 agent.py", ".", "tasks.jsonl", "python3 check.py"
 	c.Policy = rl.PolicyConfig{Use: "openai", URL: "http://127.0.0.1:8000/v1", Model: "Qwen/Qwen3-4B", Base: "/models/Qwen3-4B", Publish: "lora", Adapters: "/models/adapters"}
 	c.Group.PerUpdate = 16
 	c.Update.Use, c.Update.LoRARank = "local", 16
