@@ -3,8 +3,7 @@ package config
 import "github.com/longhaul-rl/longhaul/rl"
 
 // starts are what the first run.yaml of an environment holds that its defaults cannot: where a server is, who plays.
-var starts = map[string]func(*rl.Config){mcp: startMCP}
-var starts = map[string]func(*rl.Config){agent: startAgent}
+var starts = map[string]func(*rl.Config){mcp: startMCP, agent: startAgent}
 
 // Start is the config that `longhaul init` writes for an environment: a whole one, to be changed where it names what this
 // machine does not have. Errors as Default.
