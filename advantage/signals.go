@@ -138,7 +138,7 @@ func episodes(s *rl.Signals, groups []rl.Group, ledger rl.Ledger) {
 			s.Tokens += float64(t.ActionTokens())
 			later += max(0, len(t.Turns)-1)
 			for _, why := range t.Breaks() {
-				if why != "" {
+				if why != "" && why != rl.Branched {
 					breaks[why]++
 				}
 			}

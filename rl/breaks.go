@@ -21,6 +21,9 @@ const (
 	// HistoryRewritten: the prompt changed ahead of what the policy sampled. A date in the system message, a history that was
 	// shortened.
 	HistoryRewritten Break = "history_rewritten"
+	// Branched: the turn goes on from another one than the turn before it, or begins a conversation of its own, as the sub-agents
+	// of an agent do. Nothing is wrong with it.
+	Branched Break = "branched"
 )
 
 // remedies say what can be done about each way in which a prompt leaves the tokens so far.
@@ -48,25 +51,41 @@ type said struct {
 	from, to int // in the sequence
 }
 
+// told is what a turn ended with, and the actions in it.
+type told struct {
+	sequence []int32
+	actions  []said
+}
+
 // Breaks says of each turn why a new row begins with it; "" where its prompt goes on with the tokens so far, and at the first.
 // It goes by the token ids, and by whether an action called tools: nothing is decoded. Of a record that contradicts itself
 // it is nil.
 func (t Trajectory) Breaks() []Break {
 	breaks := make([]Break, len(t.Turns))
-	var sequence []int32 // what the previous turn ended with
-	var actions []said   // in it
+	forks := t.forks()
+	ends := map[int]told{}
+	var so told // far, in the conversation of the turn
 	for i, turn := range t.Turns {
-		a := turn.Action
-		if a.Kept < 0 || a.Kept > len(sequence) {
+		a, from := turn.Action, Parent(t.Turns, i)
+		if from < -1 || from >= i {
 			return nil
 		}
-		if a.Kept < len(sequence) {
-			at := slices.IndexFunc(actions, func(s said) bool { return s.to > a.Kept })
-			breaks[i] = t.broken(sequence, actions[at], a)
-			actions = actions[:at] // what is kept of this one is no longer whole
+		if from < i-1 {
+			so, breaks[i] = ends[from], Branched
 		}
-		sequence = Sequence(sequence, a)
-		actions = append(actions, said{i, len(sequence) - len(a.Tokens), len(sequence)})
+		if a.Kept < 0 || a.Kept > len(so.sequence) {
+			return nil
+		}
+		if a.Kept < len(so.sequence) {
+			at := slices.IndexFunc(so.actions, func(s said) bool { return s.to > a.Kept })
+			breaks[i] = t.broken(so.sequence, so.actions[at], a)
+			so.actions = so.actions[:at] // what is kept of this one is no longer whole
+		}
+		so.sequence = Sequence(so.sequence, a)
+		so.actions = append(slices.Clip(so.actions), said{i, len(so.sequence) - len(a.Tokens), len(so.sequence)})
+		if _, fork := forks[i]; fork {
+			ends[i] = so
+		}
 	}
 	return breaks
 }

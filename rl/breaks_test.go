@@ -124,6 +124,17 @@ func TestBreaksAreWhereRowsBegin(t *testing.T) {
 			t.Fatalf("%d rows, breaks %q", len(rows), trajectory.Breaks())
 		}
 	})
+	branched := played([][]int32{{1}, {1, 2, 3}, {1, 2, 5}, {9}, {1, 7}}, [][]int32{{2}, {4}, {6}, {8}, {2}})
+	zero, none := 0, -1
+	branched.Turns[2].From, branched.Turns[2].Action.Kept, branched.Turns[2].Action.Prompt = &zero, 2, []int32{5}
+	branched.Turns[3].From, branched.Turns[3].Action.Kept, branched.Turns[3].Action.Prompt = &none, 0, []int32{9}
+	branched.Turns[4].From, branched.Turns[4].Action.Kept, branched.Turns[4].Action.Prompt = &zero, 1, []int32{7}
+	if got, want := branched.Breaks(), []Break{"", "", Branched, Branched, EndReplaced}; !slices.Equal(got, want) {
+		t.Errorf("%q, not %q", got, want)
+	}
+	if rows, why := branched.Samples(); len(rows) != 4 || why != "" {
+		t.Errorf("%d rows, %s", len(rows), why)
+	}
 	bad := played([][]int32{{1}, {1, 2, 3}}, [][]int32{{2}, {4}})
 	bad.Turns[1].Action.Kept = 9
 	if got := bad.Breaks(); got != nil {
