@@ -25,7 +25,7 @@ build: ## compiles ./bin/longhaul (minutes the first time, with progress; second
 	@scripts/build.sh bin/longhaul ./cmd/longhaul
 
 # Directories of scripts/worlds that the tests need: environments, and agents, of other languages.
-WORLDS := mcp
+WORLDS := mcp process
 
 # What the tests need of Python and Node, unless the environment names it.
 PYTHON = if [ -z "$$LONGHAUL_TEST_PYTHON" ]; then env=$$(scripts/python.sh) && export LONGHAUL_TEST_PYTHON=$$env/bin/python \
@@ -73,6 +73,10 @@ check: ## formatting, vet, staticcheck, workflowcheck, the house's own rules, re
 	@echo "recorded histories" && $(GO) test -count=1 -run Replay ./workflows
 	@echo "go mod verify" && $(GO) mod verify
 
+.PHONY: test-worlds
+test-worlds: ## environments in other languages, for real (installs them once, 215 MB; minutes)
+	@worlds=$$(scripts/worlds.sh process reasoning_gym textworld tau2) && LONGHAUL_TEST_WORLDS=$$worlds $(GO) test -count=1 -timeout 60m -v -run ShippedWorlds ./envs/process
+
 .PHONY: bench
 bench: build ## measures this machine, as ratios of things measured side by side
 	@./bin/longhaul bench $(ARGS)
@@ -108,7 +112,7 @@ requirements: requirements-tinker requirements-vllm ## pins what the trainer, th
 	@cd scripts/real_judge && $(PIN) --no-deps
 	@cd scripts/kube && $(PIN) --no-deps
 	@cd scripts/smol && $(PIN) --no-deps
-	@cd scripts/worlds && for in in *.in; do $(PINNED) $$in -o $${in%.in}.txt || exit 1; done
+	@cd scripts/worlds && for in in *.in; do $(PINNED) $$(grep -om1 -e --no-deps $$in) $$in -o $${in%.in}.txt || exit 1; done
 	@for d in scripts/worlds/*/; do (cd $$d && npm install --package-lock-only --omit-lockfile-registry-resolved=true --silent --no-audit --no-fund) || exit 1; done
 
 .PHONY: requirements-tinker requirements-vllm

@@ -35,6 +35,7 @@ var rooms = []struct {
 	{"envs/mcp", []string{"child", "envs", "rl"}, "as envs/code; it starts its servers"},
 	{"envs/openenv", []string{"envs", "rl"}, "as envs/code"},
 	{"envs/sqlite", []string{"envs", "rl"}, "as envs/code"},
+	{"envs/process", []string{"envs", "rl"}, "a program is met by its protocol; what it simulates is its own business"},
 	{"policy", []string{"endpoint", "jsonscan", "rl"}, "a policy server is any server that speaks the protocol: the embedded one is not special"},
 	{"reward", []string{"endpoint", "rl"}, "a reward sees what is recorded, so that it can be computed again later"},
 	{"store", []string{"config", "rl", "safetensors"}, "the store keeps bytes under keys, and reads what it kept: a configuration of an older version with today's defaults"},
@@ -60,7 +61,7 @@ var rooms = []struct {
 	{"scripts/shop", nil, "it writes the shop's tasks as anybody could"},
 	{"scripts/curves", nil, "it measures the binary from outside, as anybody could"},
 	{"cmd/longhaul/render", []string{"rl"}, "text is made of recorded values, so that it can be tested on canned ones"},
-	{"cmd/longhaul", []string{"activities", "adapter", "advantage", "child", "cmd/longhaul/render", "config", "endpoint", "envs", "envs/code", "envs/mcp", "envs/openenv", "envs/sqlite", "infra/dev", "infra/dev/s3", "infra/launch", "infra/simjudge", "inprocess", "policy", "propose", "reward", "rl", "rollout",
+	{"cmd/longhaul", []string{"activities", "adapter", "advantage", "child", "cmd/longhaul/render", "config", "endpoint", "envs", "envs/code", "envs/mcp", "envs/openenv", "envs/process", "envs/sqlite", "infra/dev", "infra/dev/s3", "infra/launch", "infra/simjudge", "inprocess", "policy", "propose", "reward", "rl", "rollout",
 		"safetensors", "store", "tinker", "tiny", "tiny/kern", "tiny/nn", "workers", "workflows"}, "the command is at the top: nobody imports it"},
 }
 
@@ -94,7 +95,7 @@ var bans = []struct {
 }
 
 // standardOnly are the rooms that import nothing from outside Go's standard library.
-var standardOnly = []string{"rl", "endpoint", "safetensors", "inprocess", "jsonscan", "advantage", "envs", "rollout"}
+var standardOnly = []string{"rl", "endpoint", "safetensors", "inprocess", "jsonscan", "advantage", "envs", "envs/process", "rollout"}
 
 // pkg is what `go list` says about one package.
 type pkg struct {

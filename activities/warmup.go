@@ -46,7 +46,11 @@ func (a *Activities) warmUp(ctx context.Context, cfg rl.Config, spec rl.UpdateSp
 		rows := make([]*nn.Example, w.Batch)
 		tools := toolsOf(world)
 		for i := range rows {
-			rows[i] = tiny.EncodeDemonstration(world.Demonstrate(rl.Seed(spec.Seed, "demonstration", done*w.Batch+i)), tools)
+			d, err := world.Demonstrate(ctx, rl.Seed(spec.Seed, "demonstration", done*w.Batch+i))
+			if err != nil {
+				return nil, nil, err
+			}
+			rows[i] = tiny.EncodeDemonstration(d, tools)
 		}
 		trainer.LearningRate = w.LearningRate * min(1, float64(done+1)/warmUpRamp)
 		if last, err = trainer.Update(rows); err != nil {
@@ -86,6 +90,9 @@ func (a *Activities) playEasy(ctx context.Context, cfg rl.Config, world envs.Wor
 	}
 	results := make(chan result)
 	for i := range gateTasks {
+		if world.Count != nil {
+			i %= world.Count(rl.WarmUp)
+		}
 		go func() {
 			hit, err := playOne(ctx, cfg, world, client, world.Task(rl.WarmUp, i))
 			results <- result{hit, err}

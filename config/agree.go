@@ -20,6 +20,7 @@ var agreements = []func(rl.Config) (w wrong, ok bool){
 	agentAlone, agentNeeds,
 	tinkerTogether, tinkerRank, tinkerAlone, tinkerLoss, tinkerExtras, tinkerNorm, tinkerTemperature,
 	openenvAlone, openenvHeader, openenvPlaces, codeAlone, codeSandbox, codeTimeout,
+	processAlone, processNeeds, processPlaces,
 	ratioCap, ratioCapAlone, length, mismatchCap, klInLoss, referenceUnused, referenceToCome, preference, preferenceAlone,
 }
 

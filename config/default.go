@@ -66,6 +66,7 @@ func fit(c *rl.Config, given func(path string) bool) {
 	fitServed(&c.Policy, given)
 	fitOpenEnv(c, given)
 	fitCode(c, given)
+	fitProcess(c, given)
 	if !given("group.per_activity") {
 		c.Group.PerActivity = max(1, c.Group.Size)
 	}

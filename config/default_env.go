@@ -8,6 +8,11 @@ var suits = map[string]func(*rl.Config){
 	"code": func(c *rl.Config) {
 		c.Env.MaxTurns, c.Policy.Context, c.Sampling.MaxTokens, c.Group.PerUpdate = 12, 4096, 256, 16
 	},
+	"process": func(c *rl.Config) {
+		c.Env.Tasks = rl.TasksConfig{Train: rl.TaskRange{First: 0, Last: 999}, Eval: rl.TaskRange{First: 0, Last: 99}}
+		c.Env.Process.Command = "python3 world.py" // to be put in another's place
+		c.Policy.Context, c.Sampling.MaxTokens, c.Group.PerUpdate, c.Eval.Tasks = 2048, 64, 16, 100
+	},
 	"shop": shop,
 	"sqlite": func(c *rl.Config) {
 		shop(c) // which is the example that a world begins with

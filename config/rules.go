@@ -219,6 +219,12 @@ var rules = map[string]rule{
 	"env.mcp.effects":      {form: &effects},
 	"env.mcp.call_timeout": {min: 0.1, max: 24 * 3600},
 	"env.mcp.output_bytes": {min: 256, max: 16 << 20},
+
+	"env.process.command":       {form: &oneLine},
+	"env.process.processes":     {min: 1, max: 1024},
+	"env.process.episodes":      {min: 1, max: 1024},
+	"env.process.env":           {form: &variables, private: true},
+	"env.process.start_timeout": {min: 0.1, max: 3600},
 }
 
 func fixed(names ...string) func(Names) []string { return func(Names) []string { return names } }

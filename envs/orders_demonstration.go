@@ -20,12 +20,12 @@ const (
 )
 
 // ordersDemonstration plays a warm-up task.
-func ordersDemonstration(seed uint64) rl.Demonstration {
-	ctx, desk := context.Background(), &orders{}
+func ordersDemonstration(ctx context.Context, seed uint64) (rl.Demonstration, error) {
+	desk := &orders{}
 	rng := rand.New(rand.NewPCG(seed, 1))
 	o, err := desk.Reset(ctx, ordersTask(rl.WarmUp, rng.IntN(math.MaxInt32)))
 	if err != nil {
-		panic(err) // a task of this world
+		return rl.Demonstration{}, err
 	}
 	d := rl.Demonstration{Messages: []rl.Message{{Role: rl.System, Content: ordersSpec.System}, o.Messages[0]}, Imitate: []bool{false, false}}
 	var c clerk
@@ -43,7 +43,7 @@ func ordersDemonstration(seed uint64) rl.Demonstration {
 		action := ordersCall(calls, tool, argument)
 		result, err := desk.Step(ctx, Call{ToolCall: action.ToolCalls[0]})
 		if err != nil {
-			panic(err) // an episode runs
+			return d, err
 		}
 		d.Messages, d.Imitate = append(d.Messages, action), append(d.Imitate, !slip)
 		if result.Done {
@@ -53,7 +53,7 @@ func ordersDemonstration(seed uint64) rl.Demonstration {
 		d.Messages, d.Imitate = append(d.Messages, answer), append(d.Imitate, false)
 		c.read(answer)
 	}
-	return d
+	return d, nil
 }
 
 func anyCall(rng *rand.Rand, order, box string) (tool, argument string) {

@@ -156,7 +156,10 @@ func TestOrdersAreMadeOfTheirSide(t *testing.T) {
 func TestOrdersDemonstrationsAreEasy(t *testing.T) {
 	slips, dithers, calls, answered := 0, 0, 0, 0
 	for seed := range uint64(2000) {
-		d := ordersDemonstration(seed)
+		d, err := ordersDemonstration(t.Context(), seed)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var c clerk
 		for i, m := range d.Messages {
 			if m.Role != rl.Assistant {

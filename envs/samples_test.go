@@ -2,6 +2,7 @@ package envs_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	_ "github.com/longhaul-rl/longhaul/envs/code"
 	_ "github.com/longhaul-rl/longhaul/envs/mcp"
 	_ "github.com/longhaul-rl/longhaul/envs/openenv"
+	_ "github.com/longhaul-rl/longhaul/envs/process"
 	_ "github.com/longhaul-rl/longhaul/envs/sqlite"
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -49,6 +51,14 @@ var samples = map[string]sample{
 	"shop":   {config: use("shop")},
 	"code": {tasks: 100, config: func(*testing.T) rl.EnvConfig {
 		return rl.EnvConfig{Use: "code", Code: rl.CodeConfig{Timeout: rl.Duration(10 * time.Second), MemoryMB: 16, Files: 50, DiskMB: 2, OutputBytes: 1000}}
+	}},
+	"process": {tasks: 100, config: func(t *testing.T) rl.EnvConfig {
+		if _, err := exec.LookPath("python3"); err != nil {
+			t.Skip("there is no python3")
+		}
+		return rl.EnvConfig{Use: "process", Process: rl.ProcessConfig{
+			Command: "exec python3 ../examples/process/number.py", Processes: 2, Episodes: 8, StartTimeout: rl.Duration(time.Minute),
+		}}
 	}},
 	"openenv": {tasks: 20, config: openenvSample, unproven: "what a server rewards is its own affair"},
 	"sqlite": {config: func(*testing.T) rl.EnvConfig {

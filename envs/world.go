@@ -1,6 +1,7 @@
 package envs
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -29,8 +30,8 @@ type World struct {
 	// Rubric says what makes an attempt at a task good, to a judge that compares attempts. It may say what the agent is not
 	// told. Nil: the task's own words are all there is to say.
 	Rubric func(task rl.Task) string
-	// Demonstrate makes a conversation on a warm-up task to imitate. Nil: the world has no warm-up.
-	Demonstrate func(seed uint64) rl.Demonstration
+	// Demonstrate makes a conversation on a warm-up task to imitate. Nil: the world has no warm-up. Errors are those of Env.
+	Demonstrate func(ctx context.Context, seed uint64) (rl.Demonstration, error)
 }
 
 // Splits lists the splits that the world has tasks of.

@@ -43,6 +43,7 @@ type EnvConfig struct {
 	Code    CodeConfig    `json:"code,omitzero" doc:"env.use: code"`
 	MCP     MCPConfig     `json:"mcp,omitzero" doc:"env.use: mcp"`
 	Agent   AgentConfig   `json:"agent,omitzero" doc:"env.use: agent"`
+	Process ProcessConfig `json:"process,omitzero" doc:"env.use: process"`
 }
 
 // TasksConfig is the tasks of the two splits.

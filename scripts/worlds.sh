@@ -33,7 +33,7 @@ for name in "$@"; do
   if [ -e "$name.txt" ]; then
     find_uv
     "$uv" venv --quiet --allow-existing --python "$python" "$dir"
-    "$uv" pip install --quiet --python "$dir/bin/python" --require-hashes -r "$name.txt"
+    "$uv" pip install --quiet --python "$dir/bin/python" --require-hashes --no-deps -r "$name.txt" # a list is whole, or leaves out what is not needed
   fi
   if [ -e "$name/package-lock.json" ]; then
     cp "$name/package.json" "$name/package-lock.json" "$dir"

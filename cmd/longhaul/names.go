@@ -8,6 +8,7 @@ import (
 	_ "github.com/longhaul-rl/longhaul/envs/code"
 	_ "github.com/longhaul-rl/longhaul/envs/mcp"
 	_ "github.com/longhaul-rl/longhaul/envs/openenv"
+	_ "github.com/longhaul-rl/longhaul/envs/process"
 	"github.com/longhaul-rl/longhaul/reward"
 )
 

@@ -16,20 +16,16 @@ import (
 // A policy that is shown the same few tasks again and again learns them by heart, and not that the order of the question is the
 // one to ask for. So a task names what may vary in it, such as an order's number, and each demonstration of it has other digits
 // and letters there: in the goal, the rows, the checks and the reference alike. What an eval task has is never drawn.
-func (w *world) demonstrate(seed uint64) rl.Demonstration {
+func (w *world) demonstrate(ctx context.Context, seed uint64) (rl.Demonstration, error) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	all := w.tasks[rl.WarmUp]
 	t := all[rng.IntN(len(all))]
 	for range 10 { // a drawn name may be one that the task has already
-		if d, err := w.show(w.varied(t, rng)); err == nil {
-			return d
+		if d, err := w.show(ctx, w.varied(t, rng)); err == nil {
+			return d, nil
 		}
 	}
-	d, err := w.show(t)
-	if err != nil {
-		panic(err) // it was begun when the world was opened
-	}
-	return d
+	return w.show(ctx, t)
 }
 
 // varied is a task under other names.
@@ -79,8 +75,8 @@ func otherName(name string, rng *rand.Rand) string {
 }
 
 // show plays the reference of a task. The error is the environment's.
-func (w *world) show(t *task) (rl.Demonstration, error) {
-	ctx, e := context.Background(), &env{world: w}
+func (w *world) show(ctx context.Context, t *task) (rl.Demonstration, error) {
+	e := &env{world: w}
 	defer e.Close()
 	d := rl.Demonstration{}
 	if err := e.begin(ctx, t); err != nil {

@@ -141,7 +141,10 @@ func TestDemonstrationsVary(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for seed := range uint64(300) {
-		d := w.demonstrate(seed)
+		d, err := w.demonstrate(t.Context(), seed)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var asked struct{ Order string }
 		if err := json.Unmarshal(d.Messages[2].ToolCalls[0].Arguments, &asked); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,194 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
+
+const at = "environment process"
+
+// ErrOverdue is in the error of a request that was not answered within its time. The program may still be at it.
+var ErrOverdue = errors.New("no reply in time")
+
+// errSays is in the error of a request that the program replied to with an error of its own.
+var errSays = errors.New("it says")
+
+// child is a running program. It is asked one thing at a time, by whoever has the turn.
+type child struct {
+	cmd   *exec.Cmd
+	group *group
+	in    *os.File // its stdin
+	said  *said
+	turn  chan struct{} // holds one token while something is being asked
+	asked atomic.Int64  // the last id that was sent
+	heard chan reply    // of ids that were asked, in order
+
+	kill  func(why error) // ends it; the first reason counts
+	why   error           // it ended; set before dying
+	dying chan struct{}   // closed when its end has begun
+	gone  chan struct{}   // closed when nothing is left of it
+}
+
+// run listens to the program until it ends, and cleans up after it.
+func (c *child) run(p pipes) {
+	var listening sync.WaitGroup
+	listening.Go(func() { c.said.listen(p.ours[2]) })
+	listening.Go(func() {
+		if err := c.listen(p.ours[1]); err != nil {
+			c.kill(err)
+		}
+	})
+	state, err := c.cmd.Process.Wait()
+	c.group.kill() // others of the group may hold its pipes
+	listening.Wait()
+	if err == nil {
+		err = errors.New(ending(state))
+	}
+	c.kill(fmt.Errorf("%w%s", err, c.said.last()))
+	c.group.end()
+	p.close()
+	c.said.log.Info("the environment's program has ended", "why", c.said.hide.Replace(c.why.Error()))
+	close(c.gone)
+}
+
+func ending(state *os.ProcessState) string {
+	if state.Exited() {
+		return fmt.Sprintf("it has ended, with status %d", state.ExitCode())
+	}
+	return "it has ended: " + state.String()
+}
+
+// listen hands on replies until stdout ends. The error is a line that is not of the protocol.
+func (c *child) listen(stdout io.Reader) error {
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(make([]byte, 64<<10), longest)
+	for last := int64(0); lines.Scan(); {
+		r, ok, err := parse(slices.Clone(lines.Bytes()))
+		switch {
+		case !ok:
+			if len(lines.Bytes()) > 0 {
+				c.said.hear("stdout, where only replies belong", lines.Bytes())
+			}
+			continue
+		case err != nil:
+			return fmt.Errorf("it wrote what is no reply: %.200q: %w", lines.Bytes(), err)
+		case r.id <= last || r.id > c.asked.Load():
+			return fmt.Errorf("it replied to %d, which was not asked: %.200q", r.id, lines.Bytes())
+		}
+		last = r.id
+		select {
+		case c.heard <- r:
+		case <-c.dying:
+			return nil
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("it wrote a line of more than %d MiB", longest>>20)
+	}
+	return nil
+}
+
+// ask sends a request and reads its reply. Errors are Unavailable: ErrOverdue when ctx ends first, and the program's own words.
+// A reply that cannot be read ends the program.
+func (c *child) ask(ctx context.Context, q request, to interface{ whole() error }) error {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return rl.Errorf(rl.Unavailable, at, "%s waited for others to be answered: %w", q.Do, context.Cause(ctx))
+	case <-c.dying:
+		return c.ended(q)
+	}
+	q.ID = c.asked.Load() + 1
+	if err := c.send(ctx, q); err != nil {
+		return err
+	}
+	for {
+		select {
+		case r := <-c.heard:
+			if r.id < q.ID { // somebody asked and did not wait
+				continue
+			}
+			if r.err != "" {
+				return rl.Errorf(rl.Unavailable, at, "%s: %w: %s", q.Do, errSays, c.said.hide.Replace(r.err))
+			}
+			if err := r.into(to); err != nil {
+				c.kill(fmt.Errorf("the reply to %s is not as it should be: %w: %.200q", q.Do, err, r.line))
+				return c.ended(q)
+			}
+			return nil
+		case <-ctx.Done():
+			return overdue(ctx, q)
+		case <-c.dying:
+			return c.ended(q)
+		}
+	}
+}
+
+// send writes a request. A program that does not read is waited for until ctx ends; half a request ends the program.
+func (c *child) send(ctx context.Context, q request) error {
+	line := append(rl.CanonicalJSON(q), '\n')
+	c.asked.Store(q.ID)
+	c.in.SetWriteDeadline(time.Time{})
+	late := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		c.in.SetWriteDeadline(time.Now())
+		close(late)
+	})
+	defer func() {
+		if !stop() {
+			<-late // not in the middle of the next request
+		}
+	}()
+	n, err := c.in.Write(line)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil: // its stdin is closed: it ends, or reads no more
+		select {
+		case <-c.dying: // which says more
+		case <-time.After(stopGrace):
+			c.kill(fmt.Errorf("it reads no requests: %w%s", err, c.said.last()))
+		}
+		return c.ended(q)
+	case n > 0:
+		c.kill(fmt.Errorf("it stopped reading in the middle of a request"))
+	default:
+		c.asked.Store(q.ID - 1)
+	}
+	return overdue(ctx, q)
+}
+
+func overdue(ctx context.Context, q request) error {
+	return rl.Errorf(rl.Unavailable, at, "%s: %w: %w", q.Do, ErrOverdue, context.Cause(ctx))
+}
+
+// ended is the error of a request to a program that is no more.
+func (c *child) ended(q request) error {
+	return rl.Errorf(rl.Unavailable, at, "%s: %s", q.Do, c.said.hide.Replace(c.why.Error()))
+}
+
+// stop lets the program end by itself, as its stdin ends, and then ends it.
+func (c *child) stop() {
+	c.in.Close()
+	select {
+	case <-c.gone:
+	case <-time.After(stopGrace):
+		c.kill(errors.New("it was stopped"))
+		<-c.gone
+	}
+}
+
+// stopGrace is how long a program may take to end when its stdin has.
+const stopGrace = 3 * time.Second

@@ -1,0 +1,76 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What the log takes of a program's stderr, and how much of its end an error repeats.
+const (
+	saidLine   = 1024 // bytes of a line
+	saidMinute = 120  // lines a minute
+	saidTail   = 600  // bytes
+)
+
+// said takes in what a program writes beside the protocol: lines on stderr, and what is no reply on stdout.
+type said struct {
+	log  *slog.Logger
+	hide *strings.Replacer // values that nobody may read
+
+	mu      sync.Mutex
+	tail    []byte
+	since   time.Time // when the minute began
+	lines   int       // in this minute
+	dropped int
+}
+
+// listen reads stderr to its end.
+func (s *said) listen(stderr io.Reader) {
+	r := bufio.NewReaderSize(stderr, saidLine)
+	for {
+		line, err := r.ReadSlice('\n') // a longer line comes in pieces
+		if len(line) > 0 {
+			s.hear("stderr", line)
+		}
+		if err != nil && err != bufio.ErrBufferFull {
+			return
+		}
+	}
+}
+
+// hear logs a line within the limits.
+func (s *said) hear(from string, line []byte) {
+	line = bytes.TrimRight(line[:min(len(line), saidLine)], "\r\n")
+	text := s.hide.Replace(strings.ToValidUTF8(string(line), "\uFFFD"))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tail = append(append(s.tail, text...), '\n')
+	s.tail = s.tail[max(0, len(s.tail)-saidTail):]
+	if now := time.Now(); now.Sub(s.since) > time.Minute {
+		if s.dropped > 0 {
+			s.log.Warn("the environment wrote more than the log takes", "lines", s.dropped)
+		}
+		s.since, s.lines, s.dropped = now, 0, 0
+	}
+	if s.lines++; s.lines > saidMinute {
+		s.dropped++
+		return
+	}
+	s.log.Info("the environment wrote", "to", from, "line", text)
+}
+
+// last is the end of what was said, for an error; empty: nothing was.
+func (s *said) last() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := strings.TrimSpace(strings.ToValidUTF8(string(s.tail), ""))
+	if text == "" {
+		return ""
+	}
+	return "; it wrote: " + text
+}
