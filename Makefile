@@ -33,9 +33,10 @@ PYTHON = if [ -z "$$LONGHAUL_TEST_PYTHON" ]; then env=$$(scripts/python.sh) && e
 	if [ -z "$$LONGHAUL_TEST_WORLDS" ]; then worlds=$$(scripts/worlds.sh $(WORLDS)) && export LONGHAUL_TEST_WORLDS=$$worlds; fi
 
 .PHONY: test-worlds
-test-worlds: ## environments in other languages, for real: OpenEnv's servers, a thousand episodes with each of three MCP servers (installs them once; about 20 minutes on 2 cores)
-	@worlds=$$(scripts/worlds.sh openenv mcp) && export LONGHAUL_TEST_WORLDS=$$worlds && $(GO) test -count=1 -timeout 60m -run Real ./envs/openenv && \
-	LONGHAUL_TEST_EPISODES=1000 $(GO) test -count=1 -timeout 90m -v -run ManyEpisodes ./envs/mcp
+test-worlds: ## environments in other languages, for real: OpenEnv's servers, a thousand episodes with each of three MCP servers, a hundred of reasoning-gym, TextWorld and tau2 (installs them once; about 30 minutes on 2 cores)
+	@worlds=$$(scripts/worlds.sh openenv mcp process reasoning_gym textworld tau2) && export LONGHAUL_TEST_WORLDS=$$worlds && $(GO) test -count=1 -timeout 60m -run Real ./envs/openenv && \
+	LONGHAUL_TEST_EPISODES=1000 $(GO) test -count=1 -timeout 90m -v -run ManyEpisodes ./envs/mcp && \
+	$(GO) test -count=1 -timeout 60m -v -run ShippedWorlds ./envs/process
 
 .PHONY: test
 test: build ## all tests with the real parts, the trainer in PyTorch among them (cold about 15 minutes on 2 cores, warm about 10)
@@ -72,10 +73,6 @@ check: ## formatting, vet, staticcheck, workflowcheck, the house's own rules, re
 	@echo "imports, comments, links" && $(GO) test -count=1 .
 	@echo "recorded histories" && $(GO) test -count=1 -run Replay ./workflows
 	@echo "go mod verify" && $(GO) mod verify
-
-.PHONY: test-worlds
-test-worlds: ## environments in other languages, for real (installs them once, 215 MB; minutes)
-	@worlds=$$(scripts/worlds.sh process reasoning_gym textworld tau2) && LONGHAUL_TEST_WORLDS=$$worlds $(GO) test -count=1 -timeout 60m -v -run ShippedWorlds ./envs/process
 
 .PHONY: bench
 bench: build ## measures this machine, as ratios of things measured side by side
