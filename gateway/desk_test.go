@@ -47,7 +47,11 @@ var taught = sync.OnceValue(func() *nn.Model {
 	for step := range 60 {
 		var examples []*nn.Example
 		for i := range 16 {
-			examples = append(examples, tiny.EncodeDemonstration(world.Demonstrate(uint64(16*step+i)), tools))
+			shown, err := world.Demonstrate(context.Background(), uint64(16*step+i))
+			if err != nil {
+				panic(err)
+			}
+			examples = append(examples, tiny.EncodeDemonstration(shown, tools))
 		}
 		if _, err := trainer.Update(examples); err != nil {
 			panic(err)

@@ -143,7 +143,9 @@ func filed(c *rl.Config) map[string]*string {
 }
 
 // located are the texts that name a file or a directory, which run.yaml may do as seen from where it lies.
-func located(c *rl.Config) []*string { return []*string{&c.Env.MCP.Tasks, &c.Env.MCP.Files, &c.Env.Agent.Tasks, &c.Env.Agent.Directory} }
+func located(c *rl.Config) []*string {
+	return []*string{&c.Env.MCP.Tasks, &c.Env.MCP.Files, &c.Env.Agent.Tasks, &c.Env.Agent.Directory}
+}
 
 // fromFile is a key's text, or, when it begins with @, what is in the file that it names, seen from a directory.
 func fromFile(key, text, dir string) (string, error) {
