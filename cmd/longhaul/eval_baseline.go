@@ -46,7 +46,7 @@ func (b baseline) of(cfg rl.Config) (rl.Config, error) {
 	if p.URL == "" {
 		return cfg, usagef("--url: the base URL of the endpoint that has %s, such as http://gpu:8000/v1", b.model)
 	}
-	usual, err := config.Default(cfg.Env.Use)
+	usual, err := ordinary(cfg)
 	if err != nil {
 		return cfg, err
 	}
@@ -57,7 +57,7 @@ func (b baseline) of(cfg rl.Config) (rl.Config, error) {
 		cfg.Sampling.MaxTokens = 1024
 	}
 	cfg.Policy, cfg.From, cfg.Updates, cfg.WarmUp.Max = p, "", 0, 0
-	usual.Env, usual.Policy, usual.Updates, usual.WarmUp.Max, usual.Sampling = cfg.Env, p, 0, 0, cfg.Sampling // whether the rest suits it matters in training alone
+	usual.Policy, usual.Updates, usual.WarmUp.Max, usual.Sampling = p, 0, 0, cfg.Sampling // whether the rest suits it matters in training alone
 	return cfg, config.Check(usual, registered())
 }
 

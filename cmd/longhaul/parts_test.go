@@ -83,7 +83,7 @@ func startServers(t *testing.T) (*process, dev.Process) {
 	}}
 	both.run(t)
 	t.Cleanup(both.kill)
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		p, ok, err := dev.Attach(dir)
 		if ok && err == nil {
 			return both, p
@@ -132,6 +132,14 @@ func TestKilledPartsOutside(t *testing.T) {
 		}
 		if time.Now().After(end) {
 			t.Fatalf("no bucket: %v", err)
+		}
+	}
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) { // a command that finds no Temporal ends
+		if c, err := net.Dial("tcp", front); err == nil {
+			c.Close()
+			break
+		} else if time.Now().After(end) {
+			t.Fatal(err)
 		}
 	}
 	outside := []string{

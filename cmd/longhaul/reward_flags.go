@@ -50,12 +50,20 @@ func (o otherReward) of(cfg rl.Config) (r rl.RewardConfig, err error) {
 	if cfg, _, err = config.Change(cfg, pairs, registered()); err != nil {
 		return r, err
 	}
-	usual, err := config.Default(cfg.Env.Use)
+	usual, err := ordinary(cfg)
 	if err != nil {
 		return r, err
 	}
-	usual.Env, usual.Reward = cfg.Env, cfg.Reward // whether the rest of the run suits it matters in training alone
+	usual.Reward = cfg.Reward // whether the rest of the run suits it matters in training alone
 	return cfg.Reward, config.Check(usual, registered())
+}
+
+// ordinary is a run in a run's environment, with groups and evaluations of its size, that is the defaults' in all else.
+func ordinary(cfg rl.Config) (rl.Config, error) {
+	usual, err := config.Default(cfg.Env.Use)
+	usual.Env, usual.Group, usual.Eval = cfg.Env, cfg.Group, cfg.Eval
+	usual.Update.Minibatches = min(usual.Update.Minibatches, cfg.Group.Size*cfg.Group.PerUpdate)
+	return usual, err
 }
 
 // limits reports whether o says how much a judge may cost.

@@ -31,7 +31,7 @@ func TestSignalsInEvents(t *testing.T) {
 {"event":"update","time":"1970-01-01T00:00:00Z","run":"a","update":3,"success":0,"reward_mean":0,"reward_std":0,"zero_variance_fraction":0,"loss":0,"tokens":0,"turns":0,` +
 		`"seconds":{"sample":0,"rollout":0,"judge":0,"advantage":0,"update":0,"checkpoint":0,"publish":0},"learning_rate":0.5,"metrics":{"entropy":2,"kl":0.25},` +
 		`"signals":{"rewards":{"reward_exact":1},"pass_at":[{"k":1,"rate":0.5,"groups":2}],"advantage_tokens":[1],"alike_solved":0,"alike_failed":0,"judged_alike":0,` +
-		`"turns_mean":4,"tokens_mean":0,"truncated_fraction":0,"stale_fraction":0,"lost_fraction":0,"rows":7}}` + "\n"
+		`"turns_mean":4,"tokens_mean":0,"truncated_fraction":0,"stale_fraction":0,"lost_fraction":0,"rows":7,"prefix_broken_fraction":0}}` + "\n"
 	if out.String() != want {
 		t.Errorf("got  %s\nwant %s", out.String(), want)
 	}
