@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes what the tests of environments need of other languages, and prints the directory that it all lies in: for each NAME a
+# Makes what the tests of environments need of other languages, and prints the directory that it lies in, and nothing else: for each NAME a
 # directory NAME, with a Python environment of scripts/worlds/NAME.txt (bin/python) and the node_modules of
 # scripts/worlds/NAME/package-lock.json, whichever there is. Made once for these pins, in the user's cache.
 # Usage: worlds.sh NAME... LONGHAUL_PYTHON names the interpreter (python3, 3.11 or newer).
@@ -41,4 +41,8 @@ for name in "$@"; do
   fi
   echo "$pins" > "$dir/complete"
 done
-echo "$all"
+asked=$cache/worlds-$(IFS=+; echo "$*") # what others have asked for is no part of these tests
+rm -rf "$asked"
+mkdir -p "$asked"
+for name in "$@"; do ln -s "$all/$name" "$asked/$name"; done
+echo "$asked"
