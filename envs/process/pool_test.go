@@ -37,8 +37,13 @@ func TestPlaces(t *testing.T) {
 	if _, err := fifth.Reset(ctx, w.Task(rl.Train, 4)); err == nil || err.Error() != "environment process: all 4 places (env.process.processes x episodes) are taken: context deadline exceeded" {
 		t.Error(err)
 	}
-	time.AfterFunc(50*time.Millisecond, func() { all[2].Close() })
+	left := make(chan bool)
+	time.AfterFunc(50*time.Millisecond, func() {
+		all[2].Close()
+		close(left)
+	})
 	begin(t, fifth, w.Task(rl.Train, 4))
+	<-left
 	for _, e := range all {
 		e.Close()
 	}

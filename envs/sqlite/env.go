@@ -73,21 +73,29 @@ func (e *env) Score(ctx context.Context) (rl.Score, error) {
 	return e.score(ctx, e.task)
 }
 
-// score holds the state against a task's checks: 1 when all of them hold, else 0.
+// score holds the state against a task's checks: 1 when all of them hold, else 0. A check that does not suit the state, with more
+// than one row, a text, or an error of SQL, does not hold: what the agent did led there, and it must not be a way out of a score.
 func (e *env) score(ctx context.Context, t *task) (rl.Score, error) {
 	var wrong []string
 	for _, c := range t.Checks {
 		_, rows, err := e.data.rows(ctx, c.SQL)
-		var holds bool
-		if err == nil {
-			holds, err = truth(rows)
-		}
-		if err != nil {
+		words, refused := refusal(err)
+		if err != nil && !refused {
 			return rl.Score{}, e.broken("check "+c.Why, err)
 		}
-		if !holds {
-			wrong = append(wrong, c.Why)
+		if err == nil {
+			var holds bool
+			if holds, err = truth(rows); holds {
+				continue
+			}
+			if err != nil {
+				words = err.Error()
+			}
 		}
+		if words != "" {
+			words = " (" + words + ")"
+		}
+		wrong = append(wrong, c.Why+words)
 	}
 	s := rl.Score{Reason: strings.Join(wrong, "; "), Metrics: map[string]float64{"checks_fraction": 1 - float64(len(wrong))/float64(len(t.Checks))}}
 	if len(wrong) == 0 {

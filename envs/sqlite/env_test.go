@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -34,6 +35,25 @@ func step(t testing.TB, e *env, tool, arguments string) envs.Result {
 		t.Fatalf("%s(%s): %v", tool, arguments, err)
 	}
 	return r
+}
+
+// What the agent makes of the state cannot keep an episode from its score.
+func TestAStateThatChecksDoNotSuitIsNoWayOut(t *testing.T) {
+	line := `{"split": "train", "goal": "Lend.", "seed": {"books": [{"id": 1, "title": "Emma"}, {"id": 2, "title": "Ulysses"}]}, "checks": [{"why": "not one loan", "sql": "SELECT %s FROM loans"}], "reference": []}` + "\n" +
+		`{"split": "eval", "goal": "x", "checks": [{"why": "y", "sql": "SELECT count(*) FROM loans"}], "reference": []}`
+	for sql, why := range map[string]string{
+		"days = 7":                         "not one loan (it gives more than one row)",
+		"reader":                           "not one loan (it gives more than one row)",
+		"max(reader)":                      "not one loan (it must give a number, 0 or 1, not Bea)",
+		"json_extract(max(reader), '$.a')": "not one loan (malformed JSON)",
+	} {
+		e := opened(t, map[string]string{"tasks.jsonl": fmt.Sprintf(line, sql)})
+		step(t, e, "lend_book", `{"book":1,"reader":"Ada","days":7}`)
+		step(t, e, "lend_book", `{"book":2,"reader":"Bea","days":7}`)
+		if s, err := e.Score(t.Context()); err != nil || !s.Scored() || s.Value != 0 || s.Reason != why {
+			t.Errorf("%s: %+v, %v", sql, s, err)
+		}
+	}
 }
 
 func TestCallsSayWhatSQLiteSays(t *testing.T) {
