@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -113,11 +114,19 @@ func (e *env) check(ctx context.Context, c Check) (bool, error) {
 		if errors.Is(err, os.ErrNotExist) {
 			return c.Absent, nil
 		}
+		for _, ours := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO} {
+			if errors.Is(err, ours) {
+				return false, rl.Errorf(rl.Unavailable, at, "the check of %s: %w", c.File, err)
+			}
+		}
 		return err == nil && c.holds(shown(string(b), e.server.dir)), nil // a directory, or a link to nowhere, is not what was asked for
 	}
-	r, err := e.server.call(ctx, c.Tool, e.world.arguments(c.Arguments, e.server.dir))
-	if err != nil {
+	r, refused, err := e.server.ask(ctx, c.Tool, e.world.arguments(c.Arguments, e.server.dir))
+	switch {
+	case err != nil:
 		return false, err
+	case refused != "": // we called, not the agent
+		return false, rl.Errorf(rl.Unavailable, at, "the check by %s: %s", c.Tool, refused)
 	}
 	return c.holds(e.world.render(r, e.server.dir)), nil
 }

@@ -17,6 +17,7 @@ type env struct {
 	task   *Task
 	answer string
 	done   bool
+	lost   bool // a call came to nobody knows what
 }
 
 func (e *env) Spec() envs.Spec { return e.world.spec }
@@ -62,6 +63,7 @@ func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
 	}
 	r, err := e.server.call(ctx, call.Name, e.world.arguments(call.Arguments, e.server.dir))
 	if err != nil {
+		e.lost = true
 		return envs.Result{}, err
 	}
 	return envs.Result{Content: e.world.render(r, e.server.dir)}, nil
@@ -100,8 +102,11 @@ func (e *env) Snapshot(context.Context) ([]byte, error) { return nil, envs.ErrNo
 func (e *env) Restore(context.Context, []byte) error { return envs.ErrNoSnapshot }
 
 func (e *env) Score(ctx context.Context) (rl.Score, error) {
-	if e.server == nil {
+	switch {
+	case e.server == nil:
 		return rl.Score{}, rl.Errorf(rl.Invalid, at, "no episode runs: Reset comes first")
+	case e.lost: // also where the episode's own time ended with the call
+		return rl.Score{}, rl.Errorf(rl.Unavailable, at, "nobody knows what the episode's last call came to")
 	}
 	return e.score(ctx)
 }

@@ -151,6 +151,9 @@ func TestALostServerIsNoObservation(t *testing.T) {
 		if _, err := e.Step(t.Context(), call("note", `{}`)); c.what == "die" && rl.KindOf(err) != rl.Unavailable {
 			t.Errorf("after its end: %v", err)
 		}
+		if s, err := e.Score(t.Context()); rl.KindOf(err) != rl.Unavailable {
+			t.Errorf("%s is scored: %+v, %v", c.what, s, err)
+		}
 		e.Close()
 		if pid, _ := strconv.Atoi(spawned); syscall.Kill(pid, 0) == nil && child.Left() > 0 {
 			t.Errorf("process %d, which the server started, lives", pid)

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,21 +107,30 @@ func (s *server) drop(line []byte, why error) {
 	}
 }
 
-// call calls a tool. What the server answers is a result, an error of its own included. Errors: the context's, when nobody knows
-// whether the call was executed; Unavailable when the server or its session is lost.
+// call calls a tool for the agent. What the server answers is a result, an error of its own included. Errors are those of ask.
 func (s *server) call(ctx context.Context, tool string, arguments json.RawMessage) (*mcp.CallToolResult, error) {
-	r, err := s.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	r, refused, err := s.ask(ctx, tool, arguments)
+	if refused != "" {
+		r = &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: refused}}}
+	}
+	return r, err
+}
+
+// ask calls a tool, and gives its result or the server's words for why there is none. Errors, Unavailable both: when no answer came
+// in time, so that nobody knows whether the call was executed; and when the server or its session is lost.
+func (s *server) ask(ctx context.Context, tool string, arguments json.RawMessage) (r *mcp.CallToolResult, refused string, err error) {
+	r, err = s.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	if err == nil {
-		return r, nil
+		return r, "", nil
 	}
 	if ctx.Err() != nil {
 		s.spoilt.Store(true)
-		return nil, rl.Errorf(rl.Unavailable, at, "%s gave no result in time: %w", tool, context.Cause(ctx))
+		return nil, "", rl.Errorf(rl.Unavailable, at, "%s gave no result in time: %w", tool, context.Cause(ctx))
 	}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code != rejected {
-		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: said.Message}}}, nil
+		return nil, cmp.Or(said.Message, "an error without words"), nil
 	}
-	return nil, s.lost(tool+" was called", err)
+	return nil, "", s.lost(tool+" was called", err)
 }
 
 // rejected is the SDK's own code for a message that the transport did not carry, also where it joins to it what a server said.

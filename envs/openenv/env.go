@@ -164,6 +164,8 @@ func (e *env) Score(context.Context) (rl.Score, error) {
 	switch {
 	case !e.open:
 		return rl.Score{}, rl.Errorf(rl.Invalid, at, "no episode runs: Reset comes first")
+	case e.session == nil && !e.done: // nobody knows what the step under way came to
+		return rl.Score{}, rl.Errorf(rl.Unavailable, at, "the episode's session is lost")
 	case e.last == nil && e.done:
 		return rl.Score{Unscored: "the server gave no reward"}, nil
 	case e.last == nil:

@@ -111,6 +111,9 @@ func TestBrokenSessionsAreErrors(t *testing.T) {
 		if _, err := env.Step(t.Context(), count(`{"add":1}`)); rl.KindOf(err) != rl.Unavailable {
 			t.Errorf("%s, then a step: %v", do, err)
 		}
+		if s, err := env.Score(t.Context()); rl.KindOf(err) != rl.Unavailable {
+			t.Errorf("%s is scored: %+v, %v", do, s, err)
+		}
 		if err := env.Close(); err != nil {
 			t.Errorf("%s, then Close: %v", do, err)
 		}
