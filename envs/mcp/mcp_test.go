@@ -125,6 +125,15 @@ func TestWhatServersDoWrong(t *testing.T) {
 	none(t)
 }
 
+// A check that the server does not carry out says nothing of the episode.
+func TestARefusedCheckIsNoScore(t *testing.T) {
+	w := opened(t, rl.MCPConfig{Command: command("")},
+		Task{Goal: "g", Checks: []Check{{Tool: "act", Arguments: json.RawMessage(`{"what":"error"}`), Contains: "x"}}}, Task{Goal: "h", Split: rl.Eval})
+	if s, err := begun(t, w).Score(t.Context()); rl.KindOf(err) != rl.Unavailable || !strings.Contains(err.Error(), "environment mcp: the check by act: ") {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 // A server that is lost, or does not answer, takes the episode with it: never a score, and the next one begins with a fresh server.
 func TestALostServerIsNoObservation(t *testing.T) {
 	w := opened(t, rl.MCPConfig{Command: command("ignore-eof"), Reuse: 100})
