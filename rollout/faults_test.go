@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,10 +17,12 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// after answers the first requests by a script, and the others as the fault does.
-func after(turns int, script, fault http.Handler) http.Handler {
+// after answers the first requests for an action by a script, and all others as the fault does: a server that is silent is
+// looked at beside them.
+func after(turns int64, script, fault http.Handler) http.Handler {
+	var asked atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if turns--; turns >= 0 {
+		if r.Method == http.MethodPost && asked.Add(1) <= turns {
 			script.ServeHTTP(w, r)
 		} else {
 			fault.ServeHTTP(w, r)
