@@ -35,7 +35,7 @@ var rooms = []struct {
 	{"envs/mcp", []string{"child", "envs", "rl"}, "as envs/code; it starts its servers"},
 	{"envs/openenv", []string{"envs", "rl"}, "as envs/code"},
 	{"envs/sqlite", []string{"envs", "rl"}, "as envs/code"},
-	{"envs/process", []string{"envs", "rl"}, "a program is met by its protocol; what it simulates is its own business"},
+	{"envs/process", []string{"child", "envs", "rl"}, "a program is met by its protocol; what it simulates is its own business"},
 	{"policy", []string{"endpoint", "jsonscan", "rl"}, "a policy server is any server that speaks the protocol: the embedded one is not special"},
 	{"reward", []string{"endpoint", "rl"}, "a reward sees what is recorded, so that it can be computed again later"},
 	{"store", []string{"config", "rl", "safetensors"}, "the store keeps bytes under keys, and reads what it kept: a configuration of an older version with today's defaults"},

@@ -191,6 +191,10 @@ func misbehave(mode string) int {
 		}
 		fmt.Println(`{"score": 0.5, "reason": "told at the end"}`)
 	}
+	if secret := os.Getenv("TOKEN"); secret != "" { // as clients of HTTP do
+		fmt.Println("401: bad key", secret, os.Getenv("OPENAI_API_KEY"))
+		fmt.Fprintln(os.Stderr, "401: bad key", secret)
+	}
 	fmt.Fprintln(os.Stderr, "ends as", mode)
 	status, _ := strconv.Atoi(mode)
 	return status

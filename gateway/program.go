@@ -3,7 +3,7 @@ package gateway
 import (
 	"bytes"
 	"io"
-	"os"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +18,7 @@ type program struct {
 	out  tail // its last output
 	errs tail // and error output
 	read chan struct{}
+	hide *strings.Replacer // what nobody may read of both
 }
 
 // How long a program that is ended has before SIGTERM, and after it, and how much of its error output is told, in bytes.
@@ -27,7 +28,7 @@ const (
 )
 
 // start starts a command line in an episode's directory, with some input and with more arguments.
-func (a *Agent) start(key, line, dir string, env []string, input string, more ...string) (p *program, err error) {
+func (a *Agent) start(key, line, dir string, told []string, secrets map[string]string, input string, more ...string) (p *program, err error) {
 	words, err := child.Words(line)
 	if err != nil {
 		return nil, rl.Errorf(rl.Invalid, key, "%w", err)
@@ -35,11 +36,17 @@ func (a *Agent) start(key, line, dir string, env []string, input string, more ..
 	for i := range words {
 		words[i] = strings.ReplaceAll(words[i], "{dir}", dir)
 	}
+	env, named, err := child.Environment("env.agent.env", a.Env)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(named, secrets)
+	env = append(append(env, "TMPDIR="+dir, "LONGHAUL_DIR="+dir), told...)
 	in := a.Directory
 	if in == "" {
 		in = dir
 	}
-	p = &program{out: tail{keep: a.Output}, errs: tail{keep: failureTail}, read: make(chan struct{})}
+	p = &program{out: tail{keep: a.Output}, errs: tail{keep: failureTail}, read: make(chan struct{}), hide: child.Hider(named)}
 	p.Process, err = child.Start(child.Command{At: at, Words: append(words, more...), Dir: in, Env: env, Stderr: &p.errs})
 	if err != nil {
 		return nil, err
@@ -65,16 +72,8 @@ func (p *program) finish() {
 	p.Stop(0)
 }
 
-// environment is what a program of an episode is told, besides what is nobody's secret. pairs are env.agent.env.
-func environment(pairs, dir string, told ...string) []string {
-	env := append(child.Plain(), "TMPDIR="+dir, "LONGHAUL_DIR="+dir)
-	for pair := range strings.SplitSeq(pairs, ",") {
-		if name, variable, ok := strings.Cut(strings.TrimSpace(pair), "="); ok {
-			env = append(env, name+"="+os.Getenv(variable))
-		}
-	}
-	return append(env, told...)
-}
+// output is the end of a program's output, without what nobody may read.
+func (p *program) output() string { return p.out.text(p.hide) }
 
 // tail keeps the last bytes that are written to it.
 type tail struct {
@@ -87,18 +86,18 @@ func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.b = append(t.b, b...)
-	if over := len(t.b) - t.keep; over > t.keep { // not each time
+	if over := len(t.b) - 2*t.keep; over > t.keep { // not each time; and what is cut off here is cut off below, too
 		t.b = append(t.b[:0], t.b[over:]...)
 	}
 	return len(b), nil
 }
 
-// String is what is kept, as text.
-func (t *tail) String() string {
+// text is what is kept, without what nobody may read.
+func (t *tail) text(hide *strings.Replacer) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b := t.b[max(0, len(t.b)-t.keep):]
-	return strings.ToValidUTF8(string(b), "\uFFFD")
+	s := hide.Replace(string(t.b))
+	return strings.ToValidUTF8(s[max(0, len(s)-t.keep):], "\uFFFD")
 }
 
 // lastLine is the last line that is not blank.

@@ -87,7 +87,7 @@ func (a *Agent) play(live context.Context, e *Episode, task Task, dir string) (e
 	case "argument":
 		words = []string{task.Goal}
 	}
-	p, err := a.start("env.agent.command", a.Command, dir, environment(a.Env, dir, told...), input, words...)
+	p, err := a.start("env.agent.command", a.Command, dir, told, map[string]string{e.Key: "OPENAI_API_KEY"}, input, words...)
 	if err != nil {
 		return end, err
 	}
@@ -97,10 +97,10 @@ func (a *Agent) play(live context.Context, e *Episode, task Task, dir string) (e
 		p.finish()
 	case <-e.over:
 		p.Stop(grace)
-		return ended{stop: e.stop, output: p.out.String(), how: string(e.stop)}, e.err
+		return ended{stop: e.stop, output: p.output(), how: string(e.stop)}, e.err
 	case <-live.Done():
 		p.Stop(grace)
-		return ended{stop: rl.Timeout, output: p.out.String(), how: string(rl.Timeout)}, nil
+		return ended{stop: rl.Timeout, output: p.output(), how: string(rl.Timeout)}, nil
 	}
 	return e.judged(p)
 }
@@ -109,7 +109,7 @@ func (a *Agent) play(live context.Context, e *Episode, task Task, dir string) (e
 func (e *Episode) judged(p *program) (ended, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	end := ended{stop: rl.Answered, output: p.out.String()}
+	end := ended{stop: rl.Answered, output: p.output()}
 	status, answered := p.Status(), slices.ContainsFunc(e.told.turns, func(t *turn) bool { return t.used })
 	switch {
 	case e.ended(): // a turn failed, and the agent ended before it was told to

@@ -78,6 +78,28 @@ func TestAgentsEnds(t *testing.T) {
 	}
 }
 
+// What env.agent.env names, and the episode's key, are in nothing that is recorded or said; and a worker that lacks it says so.
+func TestWhatAnAgentIsGivenIsNotRecorded(t *testing.T) {
+	d := newDesk(t, "3")
+	d.agent.Env = "TOKEN=AGENTS_TOKEN"
+	if _, err := d.agent.Run(t.Context(), d.server, d.client, d.options(1)); rl.KindOf(err) != rl.Unavailable || err.Error() != "env.agent.env: the environment variable AGENTS_TOKEN is not set where this worker runs" {
+		t.Error(err)
+	}
+	t.Setenv("AGENTS_TOKEN", "hunter2-hunter2")
+	got, err := d.agent.Run(t.Context(), d.server, d.client, d.options(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if record := string(rl.CanonicalJSON(got)); strings.Contains(record, "hunter2") || !strings.Contains(record, "401: bad key [TOKEN] [OPENAI_API_KEY]") || got.Outcome.Reason != "the agent gave up: exit status 3: ...401: bad key [TOKEN]\nends as 3" {
+		t.Errorf("%q\n%s", got.Outcome.Reason, record)
+	}
+	before := newDesk(t, "before-3")
+	before.agent.Env = d.agent.Env
+	if _, err := before.agent.Run(t.Context(), before.server, before.client, before.options(1)); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Error(err)
+	}
+}
+
 // An agent that hangs is cut off with the episode's time, and so is all that it started. Its directory goes with it.
 func TestAgentsAreEnded(t *testing.T) {
 	d := newDesk(t, "hang")

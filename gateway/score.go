@@ -54,8 +54,8 @@ func (a *Agent) score(ctx context.Context, task Task, dir string, e ended) (rl.S
 // check asks the command that scores. Its own failure is none of the agent's.
 func (a *Agent) check(ctx context.Context, task Task, dir string, e ended) (rl.Score, error) {
 	line := rl.CanonicalJSON(task)
-	env := environment(a.Env, dir, "LONGHAUL_TASK="+string(line), "LONGHAUL_GOAL="+task.Goal, "LONGHAUL_STOP="+string(e.stop))
-	p, err := a.start("env.agent.check", a.Check, dir, env, e.output)
+	told := []string{"LONGHAUL_TASK=" + string(line), "LONGHAUL_GOAL=" + task.Goal, "LONGHAUL_STOP=" + string(e.stop)}
+	p, err := a.start("env.agent.check", a.Check, dir, told, nil, e.output)
 	if err != nil {
 		return rl.Score{}, err
 	}
@@ -66,7 +66,7 @@ func (a *Agent) check(ctx context.Context, task Task, dir string, e ended) (rl.S
 		return rl.Score{}, rl.Errorf(rl.Unavailable, at, "env.agent.check has not ended in time: %w", context.Cause(ctx))
 	}
 	p.finish()
-	if s, ok := reported(p.out.String()); ok && p.Status() == 0 {
+	if s, ok := reported(p.output()); ok && p.Status() == 0 {
 		return s, nil
 	}
 	switch p.Status() {
@@ -80,7 +80,7 @@ func (a *Agent) check(ctx context.Context, task Task, dir string, e ended) (rl.S
 
 // rest is the last line of a program's output, or other words when it printed nothing.
 func rest(p *program, otherwise string) string {
-	if line := lastLine(p.out.String()); line != "" {
+	if line := lastLine(p.output()); line != "" {
 		return line
 	}
 	return otherwise
@@ -88,7 +88,7 @@ func rest(p *program, otherwise string) string {
 
 // failure says how a program failed: its status, and the end of its error output.
 func failure(p *program) string {
-	if words := strings.TrimSpace(p.errs.String()); words != "" {
+	if words := strings.TrimSpace(p.errs.text(p.hide)); words != "" {
 		return fmt.Sprintf("%s: ...%s", p.Ended(), strings.ToValidUTF8(words[max(0, len(words)-failureTail):], ""))
 	}
 	return p.Ended()

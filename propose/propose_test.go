@@ -99,7 +99,7 @@ func (a *author) write(body string) string {
 
 func options(a *author, dir string) Options {
 	return Options{
-		Env:    rl.EnvConfig{Use: "mcp", MaxTurns: 5, EpisodeTimeout: rl.Duration(time.Minute), MCP: rl.MCPConfig{Command: "'" + os.Args[0] + "' serve", Share: "episode", Reuse: 100, Servers: 2, Effect: "pure", OutputBytes: 1000}},
+		Env:    rl.EnvConfig{Use: "mcp", MaxTurns: 5, EpisodeTimeout: rl.Duration(time.Minute), MCP: rl.MCPConfig{Command: "'" + os.Args[0] + "' serve", Share: "episode", Reuse: 1, Servers: 2, Effect: "pure", OutputBytes: 1000}},
 		Writer: Model{URL: a.URL + "/v1", Model: "writer"}, Solver: Model{URL: a.URL + "/v1", Model: "solver"}, Out: filepath.Join(dir, "tasks.jsonl"),
 		Tasks: 6, Eval: .4, Batch: 2, Tries: 1, Concurrency: 2, Temperature: 1, ReplyTokens: 500, Timeout: time.Minute, Seed: 1,
 	}
@@ -165,6 +165,7 @@ func none(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
+	t.Errorf("%d processes are left", child.Left())
 }
 
 // Stopped at each of its calls in turn, and run again, it asks for nothing twice but what was under way, and comes to the same tasks.

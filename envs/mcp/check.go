@@ -126,7 +126,7 @@ func (e *env) check(ctx context.Context, c Check) (bool, error) {
 	case err != nil:
 		return false, err
 	case refused != "": // we called, not the agent
-		return false, rl.Errorf(rl.Unavailable, at, "the check by %s: %s", c.Tool, refused)
+		return false, rl.Errorf(rl.Unavailable, at, "the check by %s: %s", c.Tool, e.world.hide.Replace(refused))
 	}
 	return c.holds(e.world.render(r, e.server.dir)), nil
 }

@@ -150,8 +150,17 @@ func (s *server) lost(when string, cause error) error {
 			how += "; it said: " + said
 		}
 	}
-	return rl.Errorf(rl.Unavailable, at, "when %s: %w%s", when, cause, s.world.hide.Replace(how))
+	return rl.Errorf(rl.Unavailable, at, "when %s: %w%s", when, hidden{cause, s.world.hide.Replace(cause.Error())}, s.world.hide.Replace(how))
 }
+
+// hidden is an error in words without secrets.
+type hidden struct {
+	error
+	words string
+}
+
+func (h hidden) Error() string { return h.words }
+func (h hidden) Unwrap() error { return h.error }
 
 // close ends the session, and the process with everything that it started. It returns when they are gone.
 func (s *server) close() {

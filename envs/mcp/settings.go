@@ -76,7 +76,7 @@ func bytesOf(quantity string) int64 {
 // requests. Errors: Unavailable, since another worker may have it.
 func (w *world) secretsOf(c rl.MCPConfig) error {
 	w.headers, w.environ = http.Header{}, child.Plain()
-	var hidden []string
+	secrets := map[string]string{}
 	for _, k := range []struct {
 		key, text string
 		add       func(name, value string)
@@ -90,14 +90,10 @@ func (w *world) secretsOf(c rl.MCPConfig) error {
 				return rl.Errorf(rl.Unavailable, k.key, "the environment variable %s is not set where this worker runs", variable)
 			}
 			k.add(name, value)
-			if len(value) >= leastSecret {
-				hidden = append(hidden, value, "["+variable+"]")
-			}
+			secrets[value] = variable
 		}
 	}
-	w.hide = strings.NewReplacer(hidden...)
+	w.hide = child.Hider(secrets)
 	return nil
 }
 
-// leastSecret is the length from which a value is taken for a secret, which no result and no log repeats.
-const leastSecret = 6

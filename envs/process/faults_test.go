@@ -129,7 +129,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 	config := the(python, 1, 1)
 	config.Process.Env = "A=PATH, B=NO_SUCH_VARIABLE"
-	if _, err := open(config); err == nil || err.Error() != "env.process.env: NO_SUCH_VARIABLE is not set here" {
+	if _, err := open(config); err == nil || err.Error() != "env.process.env: the environment variable NO_SUCH_VARIABLE is not set where this worker runs" {
 		t.Error(err)
 	}
 }

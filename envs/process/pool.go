@@ -17,7 +17,7 @@ const (
 
 // pool is the programs of a world: at most so many, each with at most so many episodes.
 type pool struct {
-	start func(ctx context.Context) (*child, error) // says hello, too
+	start func(ctx context.Context) (*program, error) // says hello, too
 
 	places chan struct{} // holds a token for each episode
 	each   int           // episodes of a program
@@ -32,12 +32,12 @@ type slot struct {
 	busy chan struct{} // holds a token while its program is being started
 
 	// Under the pool's mu.
-	child *child // may be gone; nil: none yet
-	live  int    // episodes
-	still *time.Timer
+	program *program // may be gone; nil: none yet
+	live    int      // episodes
+	still   *time.Timer
 }
 
-func newPool(processes, each int, start func(context.Context) (*child, error)) *pool {
+func newPool(processes, each int, start func(context.Context) (*program, error)) *pool {
 	p := &pool{start: start, places: make(chan struct{}, processes*each), each: each}
 	for range processes {
 		p.slots = append(p.slots, &slot{busy: make(chan struct{}, 1)})
@@ -47,7 +47,7 @@ func newPool(processes, each int, start func(context.Context) (*child, error)) *
 
 // place is an episode's place in a program.
 type place struct {
-	*child
+	*program
 	slot    *slot
 	episode string
 }
@@ -74,7 +74,7 @@ func (p *pool) visit(ctx context.Context) (*place, error) {
 		p.unload(s)
 		return nil, err
 	}
-	return &place{child: c, slot: s, episode: episode}, nil
+	return &place{program: c, slot: s, episode: episode}, nil
 }
 
 // least adds an episode to the program that has the fewest. Who has taken a place finds one with room.
@@ -95,7 +95,7 @@ func (p *pool) least() (least *slot, episode string) {
 }
 
 // running is the program of a slot, started where it does not run.
-func (p *pool) running(ctx context.Context, s *slot) (*child, error) {
+func (p *pool) running(ctx context.Context, s *slot) (*program, error) {
 	select {
 	case s.busy <- struct{}{}:
 		defer func() { <-s.busy }()
@@ -111,22 +111,22 @@ func (p *pool) running(ctx context.Context, s *slot) (*child, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s.child = c
+	s.program = c
 	return c, nil
 }
 
 // current is the program of a slot, nil when it has ended.
-func (p *pool) current(s *slot) *child {
+func (p *pool) current(s *slot) *program {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.child != nil {
+	if s.program != nil {
 		select {
-		case <-s.child.dying:
-			s.child = nil
+		case <-s.program.dying:
+			s.program = nil
 		default:
 		}
 	}
-	return s.child
+	return s.program
 }
 
 // unload takes an episode off a program.
@@ -148,8 +148,8 @@ func (p *pool) free(s *slot) {
 func (p *pool) rest(s *slot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c := s.child; s.live == 0 && c != nil {
-		s.child = nil
+	if c := s.program; s.live == 0 && c != nil {
+		s.program = nil
 		go c.stop()
 	}
 }

@@ -26,7 +26,7 @@ func TestPlaces(t *testing.T) {
 		begin(t, all[i], w.Task(rl.Train, i))
 	}
 	for i, s := range inside.pool.slots {
-		if s.live != 2 || s.child == nil {
+		if s.live != 2 || s.program == nil {
 			t.Errorf("slot %d has %d episodes", i, s.live)
 		}
 	}
@@ -76,7 +76,7 @@ func TestEpisodesShareAProgram(t *testing.T) {
 	defer second.Close()
 	begin(t, first, w.Task(rl.Train, 0))
 	begin(t, second, w.Task(rl.Train, 1))
-	syscall.Kill(inside.pool.slots[0].child.cmd.Process.Pid, syscall.SIGKILL)
+	syscall.Kill(inside.pool.slots[0].program.cmd.Process.Pid, syscall.SIGKILL)
 	for _, e := range []envs.Env{first, second} {
 		if _, err := step(t.Context(), e, "guess", `{"number":1}`); rl.KindOf(err) != rl.Unavailable || !strings.HasPrefix(err.Error(), "environment process: step: it has ended: signal: killed") {
 			t.Error(err)
@@ -92,7 +92,7 @@ func TestIdleProgramsRest(t *testing.T) {
 	e := w.New()
 	begin(t, e, w.Task(rl.Train, 0))
 	s := inside.pool.slots[0]
-	was := s.child
+	was := s.program
 	inside.pool.rest(s) // has an episode
 	mustStep(t, e, "guess", `{"number":1}`)
 	e.Close()
@@ -134,7 +134,7 @@ func vanish(t *testing.T, pids []int) {
 // family opens a world whose program has a child; neither ends by itself. The numbers of both, and of their guard.
 func family(t testing.TB) (envs.World, *world, []int) {
 	w, inside := opened(t, the(faulty("family"), 1, 1))
-	pids := []int{inside.pool.slots[0].child.group.guard.Process.Pid}
+	pids := []int{inside.pool.slots[0].program.group.guard.Process.Pid}
 	for _, word := range strings.Fields(w.New().Spec().System) {
 		pid, err := strconv.Atoi(word)
 		if err != nil {

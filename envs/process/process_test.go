@@ -39,8 +39,8 @@ func (p *pool) end(t testing.TB) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.slots {
-		if s.child != nil {
-			s.child.stop()
+		if s.program != nil {
+			s.program.stop()
 		}
 		if s.still != nil {
 			s.still.Stop()

@@ -9,7 +9,7 @@ import (
 )
 
 // start runs a shell command. Errors are of the machine: a program that cannot run says so by ending.
-func start(line string, environ []string, log *slog.Logger, hide *strings.Replacer) (*child, error) {
+func start(line string, environ []string, log *slog.Logger, hide *strings.Replacer) (*program, error) {
 	pipes, err := newPipes()
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func start(line string, environ []string, log *slog.Logger, hide *strings.Replac
 	for _, f := range pipes.theirs {
 		f.Close()
 	}
-	c := &child{
+	c := &program{
 		cmd: cmd, group: g, in: pipes.ours[0], said: &said{log: log, hide: hide},
 		turn: make(chan struct{}, 1), heard: make(chan reply), dying: make(chan struct{}), gone: make(chan struct{}),
 	}

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"time"
 
+	"github.com/longhaul-rl/longhaul/child"
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -37,8 +36,8 @@ func open(c rl.EnvConfig) (envs.World, error) {
 		return envs.World{}, rl.Errorf(rl.Invalid, "env.process.episodes", "%d, but %s takes at most %d episodes at once", c.Process.Episodes, said.Name, n)
 	}
 	w := &world{hello: said, spec: said.spec()}
-	w.pool = newPool(c.Process.Processes, c.Process.Episodes, func(ctx context.Context) (*child, error) { return w.another(ctx, c.Process) })
-	w.pool.slots[0].child = first
+	w.pool = newPool(c.Process.Processes, c.Process.Episodes, func(ctx context.Context) (*program, error) { return w.another(ctx, c.Process) })
+	w.pool.slots[0].program = first
 	return w.asWorld(), nil
 }
 
@@ -69,7 +68,7 @@ func taskOf(split rl.Split, index int) *task {
 }
 
 // another starts a further program, which has to be the same as the first.
-func (w *world) another(ctx context.Context, c rl.ProcessConfig) (*child, error) {
+func (w *world) another(ctx context.Context, c rl.ProcessConfig) (*program, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.StartTimeout))
 	defer cancel()
 	next, said, err := greeted(ctx, c)
@@ -84,13 +83,13 @@ func (w *world) another(ctx context.Context, c rl.ProcessConfig) (*child, error)
 }
 
 // greeted starts a program and hears its hello.
-func greeted(ctx context.Context, c rl.ProcessConfig) (*child, hello, error) {
+func greeted(ctx context.Context, c rl.ProcessConfig) (*program, hello, error) {
 	var said hello
-	environ, hide, err := environment(c.Env)
+	environ, secrets, err := child.Environment("env.process.env", c.Env)
 	if err != nil {
 		return nil, said, err
 	}
-	p, err := start(c.Command, environ, envs.Log.With("environment", "process"), hide)
+	p, err := start(c.Command, environ, envs.Log.With("environment", "process"), child.Hider(secrets))
 	if err != nil {
 		return nil, said, rl.Errorf(rl.Unavailable, at, "%w", err)
 	}
@@ -103,33 +102,4 @@ func greeted(ctx context.Context, c rl.ProcessConfig) (*child, hello, error) {
 		return nil, said, err
 	}
 	return p, said, nil
-}
-
-// always are the environment variables that every program is given.
-var always = []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR"}
-
-// environment is what a program is given of this process's variables. The values of those that env.process.env names are not for
-// logs and records.
-func environment(named string) (environ []string, hide *strings.Replacer, err error) {
-	var pairs []string
-	for _, name := range always {
-		if v, ok := os.LookupEnv(name); ok {
-			environ = append(environ, name+"="+v)
-		}
-	}
-	for pair := range strings.SplitSeq(named, ",") {
-		name, variable, ok := strings.Cut(strings.TrimSpace(pair), "=")
-		if !ok {
-			continue // nothing is named
-		}
-		v, ok := os.LookupEnv(variable)
-		if !ok {
-			return nil, nil, rl.Errorf(rl.Invalid, "env.process.env", "%s is not set here", variable)
-		}
-		environ = append(environ, name+"="+v)
-		if len(v) >= 6 { // a shorter one is no secret, and would be in every other word
-			pairs = append(pairs, v, "["+name+"]")
-		}
-	}
-	return environ, strings.NewReplacer(pairs...), nil
 }

@@ -24,8 +24,8 @@ var ErrOverdue = errors.New("no reply in time")
 // errSays is in the error of a request that the program replied to with an error of its own.
 var errSays = errors.New("it says")
 
-// child is a running program. It is asked one thing at a time, by whoever has the turn.
-type child struct {
+// program is one that runs. It is asked one thing at a time, by whoever has the turn.
+type program struct {
 	cmd   *exec.Cmd
 	group *group
 	in    *os.File // its stdin
@@ -41,7 +41,7 @@ type child struct {
 }
 
 // run listens to the program until it ends, and cleans up after it.
-func (c *child) run(p pipes) {
+func (c *program) run(p pipes) {
 	var listening sync.WaitGroup
 	listening.Go(func() { c.said.listen(p.ours[2]) })
 	listening.Go(func() {
@@ -70,7 +70,7 @@ func ending(state *os.ProcessState) string {
 }
 
 // listen hands on replies until stdout ends. The error is a line that is not of the protocol.
-func (c *child) listen(stdout io.Reader) error {
+func (c *program) listen(stdout io.Reader) error {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(make([]byte, 64<<10), longest)
 	for last := int64(0); lines.Scan(); {
@@ -101,7 +101,7 @@ func (c *child) listen(stdout io.Reader) error {
 
 // ask sends a request and reads its reply. Errors are Unavailable: ErrOverdue when ctx ends first, and the program's own words.
 // A reply that cannot be read ends the program.
-func (c *child) ask(ctx context.Context, q request, to interface{ whole() error }) error {
+func (c *program) ask(ctx context.Context, q request, to interface{ whole() error }) error {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
@@ -137,7 +137,7 @@ func (c *child) ask(ctx context.Context, q request, to interface{ whole() error 
 }
 
 // send writes a request. A program that does not read is waited for until ctx ends; half a request ends the program.
-func (c *child) send(ctx context.Context, q request) error {
+func (c *program) send(ctx context.Context, q request) error {
 	line := append(rl.CanonicalJSON(q), '\n')
 	c.asked.Store(q.ID)
 	c.in.SetWriteDeadline(time.Time{})
@@ -175,12 +175,12 @@ func overdue(ctx context.Context, q request) error {
 }
 
 // ended is the error of a request to a program that is no more.
-func (c *child) ended(q request) error {
+func (c *program) ended(q request) error {
 	return rl.Errorf(rl.Unavailable, at, "%s: %s", q.Do, c.said.hide.Replace(c.why.Error()))
 }
 
 // stop lets the program end by itself, as its stdin ends, and then ends it.
-func (c *child) stop() {
+func (c *program) stop() {
 	c.in.Close()
 	select {
 	case <-c.gone:
