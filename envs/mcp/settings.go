@@ -96,4 +96,3 @@ func (w *world) secretsOf(c rl.MCPConfig) error {
 	w.hide = child.Hider(secrets)
 	return nil
 }
-
