@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 
 // world plays the stages' part: it answers as the store would, and notes what Train asked for.
 type world struct {
-	played  func() // is called once, by the next rollout; may be nil
+	played  atomic.Pointer[func()] // is called once, by the next rollout of those that run beside each other; may be nil
 	env     *testsuite.TestWorkflowEnvironment
 	jobs    []activities.UpdatePolicyIn
 	success map[rl.UpdateNumber]float64 // of evaluations
@@ -75,9 +76,8 @@ func newWorld(t *testing.T) *world {
 		return activities.ReopenOut{}, nil
 	})
 	w.env.OnActivity(stages.RunTrajectory, mock.Anything, mock.Anything).Return(func(context.Context, activities.RunTrajectoryIn) (activities.RunTrajectoryOut, error) {
-		if played := w.played; played != nil {
-			w.played = nil
-			played()
+		if played := w.played.Swap(nil); played != nil {
+			(*played)()
 		}
 		return activities.RunTrajectoryOut{}, w.refusal
 	})
@@ -254,7 +254,8 @@ func TestCancelledOnTheWayBackToItsJob(t *testing.T) {
 	w := newWorld(t)
 	w.failing = 1
 	w.env.RegisterDelayedCallback(func() {
-		w.played = func() { w.env.UpdateWorkflowNoRejection(Cancel, "2", t, Command{By: "tester"}) }
+		cancel := func() { w.env.UpdateWorkflowNoRejection(Cancel, "2", t, Command{By: "tester"}) }
+		w.played.Store(&cancel)
 		w.env.UpdateWorkflowNoRejection(Resume, "1", t, Command{By: "tester"})
 	}, time.Hour)
 	w.train(t, Plan{Updates: 1})
