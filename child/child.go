@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strconv"
@@ -28,10 +29,11 @@ type Command struct {
 
 // Process is a child that was started.
 type Process struct {
-	Stdin  io.WriteCloser
-	Stdout io.ReadCloser
+	Stdin  *os.File
+	Stdout *os.File // is read by the caller, also after the end; what left the group may hold it open until Stop
 
-	group int    // its process group, which is its own id
+	pid   int
+	group *group
 	label string // LONGHAUL_CHILD=...
 	done  chan struct{}
 	err   error // how it ended, once done is closed
@@ -56,33 +58,55 @@ func Start(c Command) (*Process, error) {
 	cmd := exec.Command(c.Words[0], c.Words[1:]...)
 	cmd.Env = append(append([]string{}, c.Env...), p.label)
 	cmd.Dir, cmd.Stderr = c.Dir, c.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second // for the error output, which what it left running may hold open
-	if p.Stdin, err = cmd.StdinPipe(); err != nil {
-		return nil, rl.Errorf(rl.Unavailable, c.At, "%w", err)
-	}
-	out, in, err := os.Pipe() // not cmd's own pipe: Wait would close it before the last was read
-	if err != nil {
-		return nil, rl.Errorf(rl.Unavailable, c.At, "%w", err)
-	}
-	cmd.Stdout, p.Stdout = in, out
-	err = cmd.Start()
-	in.Close()
-	if err != nil {
-		p.Stdin.Close()
-		out.Close()
+	if err := p.start(cmd); err != nil {
 		kind := rl.Unavailable
-		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			kind = rl.Invalid
 		}
 		return nil, rl.Errorf(kind, c.At, "it cannot be started: %w", err)
 	}
-	p.group = cmd.Process.Pid
 	go func() {
 		p.err = cmd.Wait()
 		close(p.done)
 	}()
 	return p, nil
+}
+
+// start starts a command in a group of its own, between two pipes. They are not cmd's own: Wait would close those before the last
+// was read.
+func (p *Process) start(cmd *exec.Cmd) (err error) {
+	if cmd.Err != nil {
+		return cmd.Err // there is no such program
+	}
+	in, stdin, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	stdout, out, err := os.Pipe()
+	if err != nil {
+		stdin.Close()
+		return err
+	}
+	defer out.Close()
+	defer func() {
+		if err != nil {
+			stdin.Close()
+			stdout.Close()
+		}
+	}()
+	if p.group, err = newGroup(); err != nil {
+		return err
+	}
+	cmd.Stdin, cmd.Stdout = in, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: p.group.id()}
+	if err = cmd.Start(); err != nil {
+		p.group.end()
+		return err
+	}
+	p.Stdin, p.Stdout, p.pid = stdin, stdout, cmd.Process.Pid
+	return nil
 }
 
 // Done is closed when the process itself has ended; what it started may go on.
@@ -112,10 +136,10 @@ func (p *Process) Stop(grace time.Duration) {
 	p.stop.Do(func() {
 		p.Stdin.Close()
 		if grace > 0 && !p.wait(grace) {
-			_ = syscall.Kill(-p.group, syscall.SIGTERM) // it may have ended
+			p.group.signal(syscall.SIGTERM)
 			p.wait(grace)
 		}
-		_ = syscall.Kill(-p.group, syscall.SIGKILL)
+		p.group.end()
 		killLabelled(p.label)
 		<-p.done
 		p.Stdout.Close()
@@ -134,7 +158,7 @@ func (p *Process) wait(d time.Duration) bool {
 }
 
 // Kill kills the process and all of its group at once, and returns before they are gone. Stop is still to be called.
-func (p *Process) Kill() { _ = syscall.Kill(-p.group, syscall.SIGKILL) }
+func (p *Process) Kill() { p.group.signal(syscall.SIGKILL) }
 
 // String names the process.
-func (p *Process) String() string { return fmt.Sprintf("process %d", p.group) }
+func (p *Process) String() string { return fmt.Sprintf("process %d", p.pid) }

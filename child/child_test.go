@@ -4,6 +4,7 @@ package child
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -102,44 +103,96 @@ func TestAChildSeesNoSecrets(t *testing.T) {
 	}
 }
 
-// An owner that is killed leaves children that ignore the end of their input, and directories. The next one sweeps both, and
-// nothing of owners that live.
+// An owner that is killed takes the groups of its children with it. What left its group, and directories, are there until the next
+// process begins to have children, which sweeps them, and nothing of owners that live.
 func TestTheNextOwnerSweeps(t *testing.T) {
-	if os.Getenv("LONGHAUL_TEST_OWNER") != "" {
+	switch os.Getenv("LONGHAUL_TEST_OWNER") {
+	case "first":
 		p := start(t, `setsid sleep 1000 & echo $!; exec sleep 1000`)
 		dir, err := Dir()
 		if err != nil {
 			t.Fatal(err)
 		}
-		os.Stdout.WriteString(line(t, p.Stdout) + " " + strconv.Itoa(p.group) + " " + dir + "\n")
+		os.Stdout.WriteString(line(t, p.Stdout) + " " + strconv.Itoa(p.pid) + " " + dir + "\n")
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "next":
+		start(t, "exec sleep 1000")
+		return
 	}
 	mine := start(t, `echo; exec sleep 1000`)
 	line(t, mine.Stdout)
-	other := exec.Command(os.Args[0], "-test.run=^TestTheNextOwnerSweeps$")
-	other.Env = append(os.Environ(), "LONGHAUL_TEST_OWNER=1")
-	out, _ := other.Output() // it is killed
+	owner := func(which string) ([]byte, error) {
+		other := exec.Command(os.Args[0], "-test.run=^TestTheNextOwnerSweeps$")
+		other.Env = append(os.Environ(), "LONGHAUL_TEST_OWNER="+which)
+		return other.Output()
+	}
+	out, _ := owner("first") // it is killed
 	left := strings.Fields(string(out))
-	if len(left) != 3 || !lives(left[0]) || !lives(left[1]) {
+	if len(left) != 3 || !lives(left[0]) {
 		t.Fatalf("%q", out)
 	}
-	killed, err := Sweep()
-	if err != nil || killed != 2 {
-		t.Errorf("%d killed, %v", killed, err)
-	}
-	for _, pid := range left[:2] {
-		if lives(pid) {
-			t.Errorf("process %s lives", pid)
+	for began := time.Now(); lives(left[1]); time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > 5*time.Second {
+			t.Fatal("the child outlives its owner")
 		}
+	}
+	if out, err := owner("next"); err != nil {
+		t.Fatalf("%s %v", out, err)
+	}
+	if lives(left[0]) {
+		t.Errorf("process %s lives", left[0])
 	}
 	if _, err := os.Stat(filepath.Dir(left[2])); !os.IsNotExist(err) {
 		t.Errorf("%s is there: %v", left[2], err)
 	}
-	if !lives(strconv.Itoa(mine.group)) {
+	if !lives(strconv.Itoa(mine.pid)) {
 		t.Error("a child of a living owner was killed")
 	}
-	if killed, err := Sweep(); killed != 0 || err != nil {
-		t.Errorf("%d more killed, %v", killed, err)
+}
+
+// What cannot be owned now may be later: the home of all owners is repaired, and children start.
+func TestOwningIsTriedAgain(t *testing.T) {
+	if os.Getenv("LONGHAUL_TEST_OWNER") == "" {
+		self := exec.Command(os.Args[0], "-test.run=^TestOwningIsTriedAgain$")
+		self.Env = append(os.Environ(), "LONGHAUL_TEST_OWNER=1", "TMPDIR="+t.TempDir())
+		if out, err := self.CombinedOutput(); err != nil {
+			t.Errorf("%s %v", out, err)
+		}
+		return
+	}
+	if err := errors.Join(os.Mkdir(home(), 0o755), os.Chmod(home(), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(Command{At: "environment test", Words: []string{"true"}}); rl.KindOf(err) != rl.Unavailable {
+		t.Error(err)
+	}
+	if err := os.Chmod(home(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	start(t, "true")
+}
+
+// A group's number stays its own when all that was started in it has ended, and nothing is signalled once it was given back.
+func TestAGroupsNumberIsNobodyElses(t *testing.T) {
+	p := start(t, "exit 0")
+	<-p.Done()
+	if err := syscall.Kill(-p.group.id(), 0); err != nil {
+		t.Errorf("the number is free: %v", err)
+	}
+	p.Stop(0)
+	foreign := exec.Command("sleep", "1000")
+	foreign.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := foreign.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer foreign.Wait()
+	defer foreign.Process.Kill()
+	p.group.guard.Process.Pid = foreign.Process.Pid // as if the kernel had given the number to others
+	p.Kill()
+	p.Stop(0)
+	time.Sleep(50 * time.Millisecond)
+	if !lives(strconv.Itoa(foreign.Process.Pid)) {
+		t.Error("a foreign group was killed")
 	}
 }
 

@@ -14,14 +14,15 @@ import (
 type Command struct {
 	At     string
 	Words  []string
+	Dir    string
 	Env    []string
 	Stderr io.Writer
 }
 
 // Process is a child that was started: none is, here.
 type Process struct {
-	Stdin  io.WriteCloser
-	Stdout io.ReadCloser
+	Stdin  *os.File
+	Stdout *os.File
 }
 
 // Start is Refused: without process groups a child could not be ended with all that it started.
@@ -35,6 +36,9 @@ func (p *Process) Done() <-chan struct{} { return nil }
 // Ended is empty.
 func (p *Process) Ended() string { return "" }
 
+// Status is none.
+func (p *Process) Status() int { return -1 }
+
 // Stop does nothing.
 func (p *Process) Stop(time.Duration) {}
 
@@ -46,9 +50,6 @@ func (p *Process) String() string { return "" }
 
 // Dir makes an empty directory.
 func Dir() (string, error) { return os.MkdirTemp("", "longhaul") }
-
-// Sweep finds nothing.
-func Sweep() (int, error) { return 0, nil }
 
 // StopAll does nothing.
 func StopAll() {}

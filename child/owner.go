@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 )
 
@@ -25,13 +24,36 @@ type owner struct {
 	lease *os.File
 }
 
-var own = sync.OnceValues(func() (*owner, error) {
-	used.Store(true)
-	return lease(home())
-})
+// self is this process as an owner; nil: it has had no children yet.
+var self struct {
+	sync.Mutex
+	*owner
+}
 
-// used says that this process has children, or had some.
-var used atomic.Bool
+// own makes this process an owner, which sweeps first: what others left behind goes before anything is added to it.
+func own() (*owner, error) {
+	self.Lock()
+	defer self.Unlock()
+	if self.owner != nil {
+		return self.owner, nil
+	}
+	o, err := lease(home())
+	if err != nil {
+		return nil, err
+	}
+	if killed, err := sweep(o.home); killed > 0 || err != nil {
+		Log.Warn("what a process left behind that was killed is ended", "processes", killed, "error", err)
+	}
+	self.owner = o
+	return o, nil
+}
+
+// owned is this process as an owner, if it has had children.
+func owned() *owner {
+	self.Lock()
+	defer self.Unlock()
+	return self.owner
+}
 
 func home() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("longhaul-children-%d", os.Getuid()))
@@ -93,39 +115,30 @@ func lock(path string) (f *os.File, held bool, err error) {
 	return f, true, nil
 }
 
-// Sweep ends what owners of this user left behind that live no more, and says how many processes that were. Whoever starts children
-// sweeps first.
-func Sweep() (killed int, err error) {
-	if _, err := os.Stat(home()); errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	return sweep(home())
-}
-
+// sweep ends what owners left behind that live no more, and says how many processes that were. What cannot be removed stays for the
+// next owner's.
 func sweep(home string) (killed int, err error) {
 	leases, err := filepath.Glob(filepath.Join(home, "*.lease"))
 	if err != nil {
 		return 0, err
 	}
 	for _, path := range leases {
-		f, free, err := lock(path)
-		if err != nil {
-			return killed, err
+		f, free, failed := lock(path)
+		if free {
+			name := strings.TrimSuffix(filepath.Base(path), ".lease")
+			killed += killLabelled(label + name + ".")
+			failed = os.RemoveAll(filepath.Join(home, name))
+			if failed == nil {
+				failed = os.Remove(path)
+			}
+			failed = errors.Join(failed, f.Close())
 		}
-		if !free {
-			continue
-		}
-		name := strings.TrimSuffix(filepath.Base(path), ".lease")
-		killed += killLabelled(label + name + ".")
-		err = errors.Join(os.RemoveAll(filepath.Join(home, name)), os.Remove(path), f.Close())
-		if err != nil {
-			return killed, err
-		}
+		err = errors.Join(err, failed)
 	}
-	return killed, nil
+	return killed, err
 }
 
-// Dir makes an empty directory that goes, at the latest, when this process has ended and another one sweeps.
+// Dir makes an empty directory that goes, at the latest, when this process has ended and another one begins to have children.
 func Dir() (string, error) {
 	o, err := own()
 	if err != nil {
@@ -140,4 +153,22 @@ func Dir() (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(dir) // a child that resolves its directory says the same of it
+}
+
+// Left counts the processes of this owner's children that live, those that left their groups among them.
+func Left() int {
+	if o := owned(); o != nil {
+		return len(labelled(label + o.name + "."))
+	}
+	return 0
+}
+
+// StopAll kills what this process's children have left running, and removes its directories. It is for the end of the process:
+// children that are in use have not been asked to end before.
+func StopAll() {
+	if o := owned(); o != nil {
+		killLabelled(label + o.name + ".")
+		_ = os.RemoveAll(filepath.Join(o.home, o.name)) // the next owner's sweep takes what is left
+		_ = os.Remove(o.path())
+	}
 }

@@ -49,37 +49,12 @@ func labelled(label string) (pids []int) {
 	return pids
 }
 
-// Left counts the processes of this owner's children that live, those that left their groups among them.
-func Left() int {
-	if !used.Load() {
-		return 0
-	}
-	o, err := own()
-	if err != nil {
-		return 0
-	}
-	return len(labelled(label + o.name + "."))
-}
-
-// StopAll kills what this process's children have left running, and removes its directories. It is for the end of the process:
-// children that are in use have not been asked to end before.
-func StopAll() {
-	if !used.Load() {
-		return
-	}
-	if o, err := own(); err == nil {
-		killLabelled(label + o.name + ".")
-		_ = os.RemoveAll(filepath.Join(o.home, o.name)) // the next owner's sweep takes what is left
-		_ = os.Remove(o.path())
-	}
-}
-
 // Memory is what the groups of some children have resident together, in bytes; pages that processes share count for each.
 // It is 0 where there is no /proc.
 func Memory(children []*Process) (n int64) {
 	of := map[int]bool{}
 	for _, p := range children {
-		of[p.group] = true
+		of[p.group.id()] = true
 	}
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/longhaul-rl/longhaul/child"
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -50,7 +51,7 @@ func (a *app) root() *cobra.Command {
 		},
 		PersistentPreRunE: func(c *cobra.Command, _ []string) (err error) {
 			a.log, err = a.logger(c)
-			envs.Log = a.log
+			envs.Log, child.Log = a.log, a.log
 			return err
 		},
 	}

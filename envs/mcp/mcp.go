@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/longhaul-rl/longhaul/child"
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -58,9 +57,6 @@ func Open(c rl.MCPConfig, tasks []Task) (_ envs.World, server string, err error)
 	files, err := digest(c.Files, tasks)
 	if err != nil {
 		return envs.World{}, "", rl.Errorf(rl.Invalid, "env.mcp.files", "%w", err)
-	}
-	if n, err := child.Sweep(); n > 0 || err != nil {
-		envs.Log.Warn("what a process left behind that was killed is ended", "processes", n, "error", err)
 	}
 	w.pool = newPool(w)
 	if server, err = w.ask(context.Background()); err != nil {
