@@ -21,7 +21,10 @@ type Request struct {
 	Tools       []rl.Tool
 	Temperature float64 // 0: greedy
 	MaxTokens   int     // 0: the server's own limit
-	Seed        uint64  // at most 63 bits are sent
+	// Stop are words that end the answer: its text ends before the first of them, and what was sampled with the token that
+	// completes it.
+	Stop []string
+	Seed uint64 // at most 63 bits are sent
 	// Timeout is how long a server may take, as Within counts it. 0: as long as the context lasts.
 	Timeout time.Duration
 	// Training asks for an answer that can be trained on: an answer without token ids and log-probabilities is an error.

@@ -48,7 +48,7 @@ type logProb struct {
 
 // exchange prepares the extension of q: token ids asked for, a temperature even when it is 0 (go-openai leaves that
 // out, and servers then sample at 1), max_tokens (which go-openai has replaced by a name that not every server
-// knows), tools that need no marshalling, and the messages: content even when it is empty, and spliced past actions.
+// knows), words to stop at, tools that need no marshalling, and the messages: content even when it is empty, and spliced past actions.
 func (s *server) exchange(q Request) (*exchange, error) {
 	x := &exchange{}
 	x.top = strconv.AppendFloat([]byte(`"temperature":`), q.Temperature, 'g', -1, 64)
@@ -57,6 +57,9 @@ func (s *server) exchange(q Request) (*exchange, error) {
 	}
 	if !s.plain.Load() {
 		x.top = append(x.top, `,"return_token_ids":true`...)
+	}
+	if len(q.Stop) > 0 {
+		x.top = append(append(x.top, `,"stop":`...), rl.CanonicalJSON(q.Stop)...)
 	}
 	if len(q.Tools) > 0 {
 		tools, err := s.client.renderTools(q.Tools)

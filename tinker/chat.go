@@ -81,9 +81,10 @@ type completion struct {
 	Tools    []struct {
 		Function json.RawMessage `json:"function"`
 	} `json:"tools"`
-	Temperature float64 `json:"temperature"`
-	MaxTokens   int     `json:"max_tokens"`
-	Seed        uint64  `json:"seed"`
+	Temperature float64  `json:"temperature"`
+	MaxTokens   int      `json:"max_tokens"`
+	Seed        uint64   `json:"seed"`
+	Stop        []string `json:"stop"`
 }
 
 func (s *Chat) complete(w http.ResponseWriter, r *http.Request) {
@@ -111,6 +112,7 @@ func (s *Chat) complete(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
+	said := v.Template.stop(&a, q.Stop)
 	logProbs := make([]map[string]float32, len(a.LogProbs))
 	for i, p := range a.LogProbs {
 		logProbs[i] = map[string]float32{"logprob": p}
@@ -119,7 +121,7 @@ func (s *Chat) complete(w http.ResponseWriter, r *http.Request) {
 		"model": q.Model, "prompt_token_ids": ids,
 		"choices": []any{map[string]any{
 			"finish_reason": a.Stop, "token_ids": a.Tokens, "logprobs": map[string]any{"content": logProbs},
-			"message": map[string]any{"role": "assistant", "content": v.Template.words(a.Tokens)},
+			"message": map[string]any{"role": "assistant", "content": said},
 		}},
 	})
 }

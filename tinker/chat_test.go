@@ -168,6 +168,31 @@ func TestWhatWasSampledIsNotEncodedAgain(t *testing.T) {
 	}
 }
 
+// An action ends with the token that completes a stop word, which a service does not know of; its text ends before the word.
+func TestStopWords(t *testing.T) {
+	template, err := NewTemplate(tokens(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := template.text.Encode(nil, "order 48, then 49")
+	if err != nil || len(ids) < 4 {
+		t.Fatal(ids, err)
+	}
+	for word, want := range map[string]string{"": "order 48, then 49", "50": "order 48, then 49", "48": "order ", ", t": "order 48", "order": ""} {
+		a := sampled{Tokens: ids, LogProbs: make([]float32, len(ids)), Stop: "length"}
+		var words []string
+		if word != "" {
+			words = []string{"unheard of", word}
+		}
+		said := template.stop(&a, words)
+		last := template.words(a.Tokens[:len(a.Tokens)-1])
+		stopped := said != "order 48, then 49"
+		if said != want || len(a.LogProbs) != len(a.Tokens) || stopped && (strings.Contains(last, word) || !strings.Contains(template.words(a.Tokens), word)) || (a.Stop == "stop") != stopped {
+			t.Errorf("%q: %q of %q, %s", word, said, template.words(a.Tokens), a.Stop)
+		}
+	}
+}
+
 func TestAnotherChatFormatIsRefused(t *testing.T) {
 	b := []byte(strings.ReplaceAll(string(tokens(t)), "<|im_start|>", "<|start|>"))
 	if _, err := NewTemplate(b); rl.KindOf(err) != rl.Invalid || !strings.Contains(err.Error(), "ChatML") {

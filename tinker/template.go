@@ -3,6 +3,8 @@ package tinker
 import (
 	"bytes"
 	"encoding/json"
+	"sort"
+	"strings"
 
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/tokenizer"
@@ -151,3 +153,24 @@ func calls(m message) string {
 
 // words are what sampled ids say, without the token that ends them.
 func (t *Template) words(sampled []int32) string { return t.text.Text(sampled) }
+
+// stop ends an action with the token that completes the first of some words, which the service does not look for, and is what it says
+// up to there. What was sampled before is as likely as if the service had ended it.
+func (t *Template) stop(a *sampled, words []string) string {
+	n := sort.Search(len(a.Tokens), func(i int) bool { _, stopped := until(t.words(a.Tokens[:i+1]), words); return stopped })
+	if n < len(a.Tokens) {
+		a.Tokens, a.LogProbs, a.Stop = a.Tokens[:n+1], a.LogProbs[:n+1], "stop"
+	}
+	said, _ := until(t.words(a.Tokens), words)
+	return said
+}
+
+// until is a text up to where the first of some words begins.
+func until(text string, words []string) (before string, stopped bool) {
+	for _, w := range words {
+		if before, _, ok := strings.Cut(text, w); ok {
+			text, stopped = before, true
+		}
+	}
+	return text, stopped
+}

@@ -24,7 +24,7 @@ func (a *answer) json() []byte {
 	if a.ReturnTokenIDs {
 		b = appendIDs(append(b, `,"prompt_token_ids":`...), j.prompt)
 	}
-	m := a.box.message(j.out)
+	m := a.message()
 	b = append(b, `,"choices":[{"index":0,"message":{"role":"assistant","content":`...)
 	if m.ToolCalls == nil {
 		b = append(b, quoted(m.Content)...)
@@ -41,6 +41,15 @@ func (a *answer) json() []byte {
 	return append(a.appendUsage(b), '}')
 }
 
+// message is what was sampled, up to where a stop word begins.
+func (a *answer) message() rl.Message {
+	content := text(a.job.out)
+	if at := a.Stop.in(content); at >= 0 {
+		content = content[:at]
+	}
+	return a.box.read(content)
+}
+
 // appendHead writes the members that every object of an answer begins with, and leaves the object open.
 func (a *answer) appendHead(b []byte, object string) []byte {
 	b = append(append(b, `{"id":"chatcmpl-`...), a.id...)
@@ -51,7 +60,7 @@ func (a *answer) appendHead(b []byte, object string) []byte {
 
 func (a *answer) finishReason(m rl.Message) string {
 	switch out := a.job.out; {
-	case out[len(out)-1] != tokenEnd:
+	case out[len(out)-1] != tokenEnd && !a.job.stopped:
 		return "length"
 	case m.ToolCalls != nil:
 		return "tool_calls"

@@ -26,6 +26,7 @@ type job struct {
 	model       *nn.Model
 	prompt      []int32
 	most        int // tokens to sample
+	stop        stopWords
 	temperature float64
 	random      *rand.Rand
 
@@ -34,6 +35,7 @@ type job struct {
 	// The answer; others read it after done is closed.
 	out      []int32
 	logProbs []float32
+	stopped  bool // by a stop word, which the last token completes
 	err      error
 	done     chan struct{}
 	// tokens, when not nil, also gets every sampled token; it has room for all of them and is closed with done.
@@ -122,7 +124,7 @@ func (l *lane) step() {
 
 func (j *job) complete() bool {
 	n := len(j.out)
-	return n > 0 && (j.out[n-1] == tokenEnd || n == j.most)
+	return n > 0 && (j.out[n-1] == tokenEnd || j.stopped || n == j.most)
 }
 
 // forward is a step of the requests that one model serves.
@@ -147,6 +149,7 @@ func (l *lane) forward(m *nn.Model) {
 		}
 		id, logProb := nn.Draw(logits[i*m.V:(i+1)*m.V], j.temperature, j.random.Float64(), &l.scratch)
 		j.out, j.logProbs = append(j.out, id), append(j.logProbs, logProb)
+		j.stopped = len(j.stop) > 0 && j.stop.in(text(j.out)) >= 0
 		if j.tokens != nil {
 			j.tokens <- sampled{id, logProb}
 		}

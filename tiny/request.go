@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -28,18 +29,18 @@ type wireRequest struct {
 	Seed                int64           `json:"seed"`
 	LogProbs            bool            `json:"logprobs"`
 	ReturnTokenIDs      bool            `json:"return_token_ids"`
+	Stop                stopWords       `json:"stop"`
 	Stream              bool            `json:"stream"`
 	StreamOptions       struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
 
-	N                int             `json:"n"`
-	TopP             float64         `json:"top_p"`
-	TopLogProbs      int             `json:"top_logprobs"`
-	Stop             json.RawMessage `json:"stop"`
-	PresencePenalty  float64         `json:"presence_penalty"`
-	FrequencyPenalty float64         `json:"frequency_penalty"`
-	LogitBias        map[string]any  `json:"logit_bias"`
+	N                int            `json:"n"`
+	TopP             float64        `json:"top_p"`
+	TopLogProbs      int            `json:"top_logprobs"`
+	PresencePenalty  float64        `json:"presence_penalty"`
+	FrequencyPenalty float64        `json:"frequency_penalty"`
+	LogitBias        map[string]any `json:"logit_bias"`
 	ResponseFormat   struct {
 		Type string `json:"type"`
 	} `json:"response_format"`
@@ -83,6 +84,29 @@ func (c *wireContent) UnmarshalJSON(b []byte) error {
 		*c += wireContent(p.Text)
 	}
 	return nil
+}
+
+// stopWords is a string, null, or an array of strings. The answer's text ends before the first of them.
+type stopWords []string
+
+func (s *stopWords) UnmarshalJSON(b []byte) error {
+	*s = nil
+	if b[0] != '"' {
+		return json.Unmarshal(b, (*[]string)(s))
+	}
+	*s = make([]string, 1)
+	return json.Unmarshal(b, &(*s)[0])
+}
+
+// in is where the first of the words stands in a text; -1: none does.
+func (s stopWords) in(text string) (at int) {
+	at = -1
+	for _, word := range s {
+		if i := strings.Index(text, word); i >= 0 && (at < 0 || i < at) {
+			at = i
+		}
+	}
+	return at
 }
 
 // readRequest reads and checks a request.
@@ -131,7 +155,6 @@ func (q *wireRequest) check() error {
 		set   bool
 	}{
 		{"n", q.N != 1}, {"top_p", q.TopP != 1}, {"top_logprobs", q.TopLogProbs != 0}, {"logit_bias", len(q.LogitBias) > 0},
-		{"stop", len(q.Stop) > 0 && string(q.Stop) != "null" && string(q.Stop) != "[]"},
 		{"presence_penalty", q.PresencePenalty != 0}, {"frequency_penalty", q.FrequencyPenalty != 0},
 		{"response_format", q.ResponseFormat.Type != "" && q.ResponseFormat.Type != "text"},
 		{"tool_choice", !slices.Contains([]string{"", "null", `"auto"`, `"none"`}, string(q.ToolChoice))},
@@ -145,6 +168,10 @@ func (q *wireRequest) check() error {
 		return badRequest("model", "the request names no model")
 	case len(q.Messages) == 0:
 		return badRequest("messages", "the request has no messages")
+	case slices.Contains(q.Stop, ""):
+		return badRequest("stop", "stop has an empty word")
+	case len(q.Stop) > 0 && q.Stream:
+		return badRequest("stop", "this server does not do stop in a stream")
 	case q.MaxTokens != nil && *q.MaxTokens < 1:
 		return badRequest("max_tokens", "max_tokens is %d: at least 1", *q.MaxTokens)
 	case q.Temperature != 0 && !(q.Temperature >= 0.01 && q.Temperature <= 100):

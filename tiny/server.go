@@ -128,7 +128,7 @@ func (s *Server) prepare(ctx context.Context, a *answer) (err error) {
 			"the context is %d tokens: %d of messages and %d to sample do not fit", m.Ctx, len(prompt), max(1, most)), "messages"}
 	}
 	a.job = &job{
-		ctx: ctx, model: m, prompt: prompt, most: most, temperature: a.Temperature,
+		ctx: ctx, model: m, prompt: prompt, most: most, stop: a.Stop, temperature: a.Temperature,
 		random: rand.New(rand.NewPCG(uint64(a.Seed), 0x7461)), done: make(chan struct{}),
 	}
 	return nil

@@ -103,7 +103,7 @@ func (e *events) complete(s string) string {
 }
 
 func (e *events) last() {
-	m := e.a.box.message(e.a.job.out)
+	m := e.a.message()
 	b := e.chunk()
 	switch {
 	case m.ToolCalls != nil:

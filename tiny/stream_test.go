@@ -2,6 +2,7 @@ package tiny
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -36,6 +37,37 @@ func talker(t testing.TB, line string) *nn.Model {
 		}
 	}
 	return m
+}
+
+// An answer ends with the token that completes a stop word: the text before it, and no token after it.
+func TestStopWords(t *testing.T) {
+	m := talker(t, "find 48 now")
+	s := NewServer(func(context.Context, rl.Version) (*nn.Model, error) { return m, nil }, 1)
+	defer s.Close()
+	for stop, want := range map[string]string{
+		`[]`:           `find 48 now/find 48 now stop`,
+		`["8 n"]`:      `find 4/find 48 n stop`,
+		`" "`:          `find/find  stop`,
+		`["now","48"]`: `find /find 48 stop`,
+		`["49"]`:       `find 48 now/find 48 now stop`,
+	} {
+		code, body := post(s, `{"model":"a@1","temperature":0,"return_token_ids":true,"logprobs":true,"stop":`+stop+`,"messages":[{"role":"user","content":"where is order 48?"}]}`)
+		var a struct {
+			Choices []struct {
+				Message  struct{ Content string }
+				Tokens   []int32 `json:"token_ids"`
+				LogProbs struct{ Content []any }
+				Finish   string `json:"finish_reason"`
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &a); code != 200 || err != nil || len(a.Choices) != 1 {
+			t.Fatalf("%d %s", code, body)
+		}
+		c := a.Choices[0]
+		if got := c.Message.Content + "/" + text(c.Tokens) + " " + c.Finish; got != want || len(c.LogProbs.Content) != len(c.Tokens) {
+			t.Errorf("%s: %s, %d log-probabilities", stop, got, len(c.LogProbs.Content))
+		}
+	}
 }
 
 // A stock OpenAI client gets tool calls and text, at once and streamed, and the two agree.

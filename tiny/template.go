@@ -36,10 +36,12 @@ func (b toolbox) appendMessage(to []int32, m rl.Message) []int32 {
 	return append(to, tokenEnd)
 }
 
-// message reads sampled tokens. Text that is calls, line by line, becomes tool calls; any other stays content, which
-// may be no valid UTF-8.
-func (b toolbox) message(sampled []int32) rl.Message {
-	content := text(sampled)
+// message reads sampled tokens.
+func (b toolbox) message(sampled []int32) rl.Message { return b.read(text(sampled)) }
+
+// read reads what was sampled. Text that is calls, line by line, becomes tool calls; any other stays content, which may be no
+// valid UTF-8.
+func (b toolbox) read(content string) rl.Message {
 	m := rl.Message{Role: rl.Assistant, Content: content}
 	if len(b) == 0 {
 		return m
