@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -21,29 +20,16 @@ func answerID(hash string, nth int) string {
 // prompt is what the policy is asked for a turn.
 type prompt struct {
 	request policy.Request
-	from    *turn        // the turn that it goes on from
-	seen    []rl.Message // what is new since
-	stop    []string     // where the agent wants the answer's text to end
-	hash    string       // of the question
-	id      string       // of the answer
+	turn    *turn  // the turn as it will be, but for its action
+	id      string // of the answer
 }
 
 // prompt is the conversation as it was recorded, followed by what is new. mu is held.
 func (e *Episode) prompt(q question, from *turn, known int) prompt {
-	p := prompt{from: from, seen: q.messages[known:], stop: q.stop}
-	messages, actions := from.conversation()
-	for _, m := range p.seen {
-		if messages = append(messages, m); m.Role != rl.Assistant {
-			continue
-		}
-		tokens := []int32(nil)
-		if t := e.told.quoted(m); t != nil {
-			messages[len(messages)-1], tokens = t.Action.Message, t.Action.Tokens
-		}
-		actions = append(actions, tokens)
-	}
+	p := prompt{turn: e.told.turn(rl.Turn{Observation: rl.Observation{Messages: q.messages[known:]}}, from)}
+	messages, actions := p.turn.seen(from.conversation())
 	p.request = policy.Request{
-		Model: e.Model, Messages: messages, Actions: actions, Tools: q.tools,
+		Model: e.Model, Messages: messages, Actions: actions, Tools: q.tools, Stop: q.stop,
 		Temperature: e.Temperature, MaxTokens: e.limit(q), Timeout: e.TurnTimeout, Training: e.Training,
 	}
 	return p
@@ -55,17 +41,17 @@ func (e *Episode) act(p prompt) (*turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	sequence := p.from.sequence()
+	sequence := p.turn.from.sequence()
 	kept := 0
 	for kept < min(len(sequence), len(r.Prompt)) && sequence[kept] == r.Prompt[kept] {
 		kept++
 	}
-	action := rl.Action{
+	p.turn.Action = rl.Action{
 		Message: r.Message, Version: e.Served(r.Model), Seed: p.request.Seed, Finish: r.Finish,
 		Kept: kept, Prompt: slices.Clip(r.Prompt[kept:]), Tokens: r.Tokens, LogProbs: r.LogProbs,
 	}
-	finish(&action, p.stop, p.id)
-	return e.commit(&turn{Turn: rl.Turn{Observation: rl.Observation{Messages: p.seen}, Action: action, Request: p.hash}, from: p.from})
+	finish(&p.turn.Action, p.id)
+	return e.commit(p.turn)
 }
 
 // limit is how long the answer may be, in tokens.
@@ -87,17 +73,8 @@ func (e *Episode) sample(q policy.Request) (policy.Response, error) {
 	}
 }
 
-// finish makes an action what the agent is given: its text ends before a stop sequence of the agent's, which servers are not
-// sent; its calls have ids that are unique in the episode, which servers' are not.
-func finish(a *rl.Action, stop []string, id string) {
-	cut := len(a.Message.Content)
-	for _, s := range stop {
-		if i := strings.Index(a.Message.Content[:cut], s); i >= 0 && s != "" {
-			cut = i
-			a.Finish = "stop"
-		}
-	}
-	a.Message.Content = a.Message.Content[:cut]
+// finish makes an action what the agent is given: its calls have ids that are unique in the episode, which servers' are not.
+func finish(a *rl.Action, id string) {
 	for i := range a.Message.ToolCalls {
 		a.Message.ToolCalls[i].ID = fmt.Sprintf("call_%s_%d", id, i)
 	}
@@ -139,26 +116,26 @@ func (h *histories) restore(episode rl.EpisodeID, recorded []rl.Recorded) error 
 		turns[i] = r.Turn
 	}
 	for i, one := range turns {
-		t := &turn{Turn: one}
 		from := rl.Parent(turns, i)
 		if from < -1 || from >= i {
 			return rl.Errorf(rl.Corrupt, "journal of "+episode.String(), "turn %d goes on from turn %d: %w", i, from, rollout.ErrDiverged)
 		}
+		var parent *turn
 		if from >= 0 {
-			t.from = h.turns[from]
+			parent = h.turns[from]
 		}
-		if length := t.from.length(); one.Action.Kept < 0 || one.Action.Kept > length {
+		if length := parent.length(); one.Action.Kept < 0 || one.Action.Kept > length {
 			return rl.Errorf(rl.Corrupt, "journal of "+episode.String(), "turn %d keeps %d of %d tokens: %w", i, one.Action.Kept, length, rollout.ErrDiverged)
 		}
-		h.add(t)
+		h.add(h.turn(one, parent))
 	}
 	return nil
 }
 
-// recorded is the next answer that an earlier run of the agent got to a question, which this one has not got.
-func (h *histories) recorded(hash string) *turn {
+// recorded is the answer that an earlier run of the agent got when it asked a question for the n-th time, from 0.
+func (h *histories) recorded(hash string, nth int) *turn {
 	for _, t := range h.turns {
-		if t.Request == hash && !t.used {
+		if t.Request == hash && t.Repeat == nth && !t.used {
 			return t
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -105,8 +106,16 @@ func newDesk(t testing.TB, mode string) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var asked atomic.Int64
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if mode == "impatient" && asked.Add(1) > 1 {
+			<-r.Context().Done() // a policy that is slow, or paused
+			return
+		}
+		embedded.ServeHTTP(w, r)
+	})
 	return &desk{t: t, server: s, world: w, agent: w.New().(*Agent),
-		client: policy.New(policy.Options{URL: "http://policy/v1", Transport: inprocess.Transport{Handler: embedded}, Splice: true, Concurrency: 64})}
+		client: policy.New(policy.Options{URL: "http://policy/v1", Transport: inprocess.Transport{Handler: handler}, Splice: true, Concurrency: 64})}
 }
 
 func (d *desk) options(task int) rollout.Options {
@@ -144,7 +153,7 @@ func deskAgent(mode string) int {
 		tools = append(tools, map[string]any{"type": "function", "function": t.Tool})
 	}
 	for range 20 {
-		m, err := chat(mode, messages, tools)
+		m, err := chat(http.DefaultClient, messages, tools)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "the agent:", err)
 			return 1
@@ -165,8 +174,7 @@ func deskAgent(mode string) int {
 			}
 			if r.Done {
 				s, _ := env.Score(context.Background())
-				fmt.Printf("%s\n", rl.CanonicalJSON(map[string]any{"score": s.Value, "reason": s.Reason}))
-				return 0
+				return tell(rl.CanonicalJSON(map[string]any{"score": s.Value, "reason": s.Reason}))
 			}
 			messages = append(messages, map[string]any{"role": "tool", "tool_call_id": c.ID, "content": r.Content})
 		}
@@ -189,7 +197,21 @@ func misbehave(mode string) int {
 		for range 1 << 12 {
 			fmt.Println(strings.Repeat("a lot of output, ", 1<<8))
 		}
-		fmt.Println(`{"score": 0.5, "reason": "told at the end"}`)
+		return tell([]byte(`{"score": 0.5, "reason": "told at the end"}`))
+	case "claim": // as one whose policy has answered with this
+		fmt.Println(`{"score": 1000}`)
+		return 0
+	case "half-score":
+		return tell([]byte(`{"score": `))
+	case "wrapped": // as npx and shells say of what they started
+		return 128 + 9
+	case "impatient": // a client that waits no longer
+		quick := http.Client{Timeout: 300 * time.Millisecond}
+		for range 2 {
+			chat(&quick, []any{map[string]any{"role": "user", "content": "slowly"}}, nil)
+		}
+		fmt.Fprintln(os.Stderr, "Request timed out.")
+		return 1
 	}
 	if secret := os.Getenv("TOKEN"); secret != "" { // as clients of HTTP do
 		fmt.Println("401: bad key", secret, os.Getenv("OPENAI_API_KEY"))
@@ -200,13 +222,22 @@ func misbehave(mode string) int {
 	return status
 }
 
+// tell writes the agent's own score.
+func tell(score []byte) int {
+	if err := os.WriteFile(filepath.Join(os.Getenv("LONGHAUL_DIR"), own), score, 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	return 0
+}
+
 type agentMessage struct {
 	Role      string     `json:"role"`
 	Content   *string    `json:"content"`
 	ToolCalls []chatCall `json:"tool_calls,omitempty"`
 }
 
-func chat(mode string, messages, tools []any) (m agentMessage, err error) {
+func chat(client *http.Client, messages, tools []any) (m agentMessage, err error) {
 	body, err := json.Marshal(map[string]any{"model": "gpt-x", "messages": messages, "tools": tools})
 	if err != nil {
 		return m, err
@@ -216,7 +247,7 @@ func chat(mode string, messages, tools []any) (m agentMessage, err error) {
 		return m, err
 	}
 	r.Header.Set("Authorization", "Bearer "+os.Getenv("OPENAI_API_KEY"))
-	res, err := http.DefaultClient.Do(r)
+	res, err := client.Do(r)
 	if err != nil {
 		return m, err
 	}

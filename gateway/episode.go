@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"errors"
 	"net/http"
-	"strconv"
 	"sync"
 
 	"github.com/longhaul-rl/longhaul/endpoint"
@@ -29,6 +28,7 @@ type Episode struct {
 	live   context.Context   // the episode's time
 	lasts  context.Context   // what the record may take, which is not cut off half-way
 
+	room   chan struct{}  // holds a token for each request under way
 	taking sync.WaitGroup // turns under way
 	record sync.Mutex     // of one turn at a time: they are numbered
 
@@ -37,7 +37,8 @@ type Episode struct {
 	asks    map[string][]*ask // of this run of the agent, by the question's hash
 	answers map[string]*ask   // by the answer's id
 	taken   int               // turns of this run of the agent
-	flying  int               // requests that wait for an answer
+	asked   int               // requests that were let in
+	heard   int               // of these, how many were when the agent was last told anything
 	full    bool              // the last answer was that the context is full
 	over    chan struct{}     // closed when the agent is to be stopped
 	stop    rl.StopReason
@@ -51,6 +52,7 @@ type ask struct {
 	turn      *turn
 	err       error // a *refusal, errGone, or nil
 	clients   int   // that wait for it
+	asked     int   // Episode.asked when one last came for it
 	delivered bool
 }
 
@@ -80,8 +82,21 @@ func (e *Episode) allows(key string) bool {
 // errGone is what a handler returns whose request gets no answer: its client went away, or the episode is over.
 var errGone = errors.New("the request gets no answer")
 
-// most is how many requests of an episode may wait for an answer at once.
+// most is how many requests of an episode are under way at once; others wait.
 const most = 64
+
+// enter waits for room for a request; leave gives it back. Error: errGone.
+func (e *Episode) enter(ctx context.Context) error {
+	select {
+	case e.room <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+	case <-e.over:
+	}
+	return errGone
+}
+
+func (e *Episode) leave() { <-e.room }
 
 // answer is the recorded or sampled answer to a question. deliver writes it to the client and says whether that got it all.
 // Errors: *refusal, errGone.
@@ -90,31 +105,39 @@ func (e *Episode) answer(ctx context.Context, q question, deliver func(*ask) err
 	if err != nil {
 		return err
 	}
-	defer e.leave(a)
-	select {
-	case <-a.done:
-	case <-ctx.Done():
-		return errGone
-	case <-e.over:
-		return errGone
+	err = e.wait(ctx, a)
+	if err == nil && (deliver(a) != nil || ctx.Err() != nil) {
+		err = errGone
 	}
-	if a.err != nil {
-		return a.err
-	}
-	if err := deliver(a); err != nil || ctx.Err() != nil {
-		return errGone
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	a.delivered = true
-	return nil
-}
-
-func (e *Episode) leave(a *ask) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	a.clients--
-	e.flying--
+	if err != errGone { // a refusal is an answer, too
+		a.delivered, e.heard = err == nil, e.asked
+	}
+	return err
+}
+
+// wait waits for what there is to tell of an ask.
+func (e *Episode) wait(ctx context.Context, a *ask) error {
+	select {
+	case <-a.done:
+		return a.err
+	case <-ctx.Done():
+	case <-e.over:
+	}
+	return errGone
+}
+
+// owed reports whether the agent has asked the policy, or asked again, since it was last told anything, and got no answer. mu is
+// held.
+func (e *Episode) owed() bool {
+	for _, a := range e.answers {
+		if a.asked > e.heard && !a.delivered && !a.refused() {
+			return true
+		}
+	}
+	return false
 }
 
 // given is the answer with an id, if the agent was given one.
@@ -127,17 +150,14 @@ func (e *Episode) given(id string) *turn {
 	return nil
 }
 
-// ask finds the question's place: clients ask again when an answer did not reach them (and twice after a 429 or 500), without
-// saying which request they mean. A question that nobody waits for and whose answer nobody got is that one; so is the last one
-// of a client that says that it asks again. Any other is asked anew.
+// ask finds the question's place: clients ask again when an answer did not reach them, without saying which request they mean. A
+// question that nobody waits for and whose answer nobody got is that one. One that a client says it asks again, and that
+// was asked once, is that one, too: it was lost on the way. Any other is asked anew.
 func (e *Episode) ask(q question) (*ask, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended() {
 		return nil, errGone
-	}
-	if e.flying == most {
-		return nil, &refusal{http.StatusTooManyRequests, "too_many_requests", "the episode has " + strconv.Itoa(most) + " requests under way"}
 	}
 	from, known := e.told.find(q.messages)
 	hash := q.hash(from, known)
@@ -148,7 +168,8 @@ func (e *Episode) ask(q question) (*ask, error) {
 		}
 	}
 	a.clients++
-	e.flying++
+	e.asked++
+	a.asked = e.asked
 	return a, nil
 }
 
@@ -159,8 +180,8 @@ func lost(asks []*ask, again bool) *ask {
 			return a
 		}
 	}
-	if n := len(asks); again && n > 0 && !asks[n-1].refused() {
-		return asks[n-1]
+	if again && len(asks) == 1 && !asks[0].refused() {
+		return asks[0]
 	}
 	return nil
 }
@@ -180,7 +201,7 @@ func (a *ask) refused() bool {
 func (e *Episode) anew(q question, hash string, from *turn, known int) *ask {
 	nth := len(e.asks[hash])
 	a := &ask{id: answerID(hash, nth), done: make(chan struct{})}
-	a.turn = e.told.recorded(hash)
+	a.turn = e.told.recorded(hash, nth)
 	switch {
 	case a.turn == nil && e.Exact:
 		e.end(rl.EndOfRecord, nil)
@@ -198,7 +219,7 @@ func (e *Episode) anew(q question, hash string, from *turn, known int) *ask {
 		return a
 	}
 	p := e.prompt(q, from, known)
-	p.hash, p.id, p.request.Seed = hash, a.id, rl.Seed(e.Seed, "turn", hash, nth)
+	p.turn.Request, p.turn.Repeat, p.id, p.request.Seed = hash, nth, a.id, rl.Seed(e.Seed, "turn", hash, nth)
 	e.taking.Go(func() { e.take(a, p) })
 	return a
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -173,10 +175,10 @@ func TestRetriesAreNoTurns(t *testing.T) {
 			t.Error("it was answered")
 		}
 	}()
-	until(t, func() bool { w.Episode.mu.Lock(); defer w.Episode.mu.Unlock(); return w.flying == 1 })
+	until(t, func() bool { w.Episode.mu.Lock(); defer w.Episode.mu.Unlock(); return w.asked == 1 })
 	leave()
 	<-gone
-	until(t, func() bool { w.Episode.mu.Lock(); defer w.Episode.mu.Unlock(); return w.flying == 0 })
+	until(t, func() bool { return len(w.room) == 0 })
 	close(held)
 	first, answer := w.post("/chat/completions", body)
 	second, same := w.post("/chat/completions", body, "X-Stainless-Retry-Count", "1")
@@ -198,6 +200,80 @@ func TestRetriesAreNoTurns(t *testing.T) {
 	}
 }
 
+// Of votes that were asked side by side, and recorded in any order, each is asked with its own seed once: what is on record is not
+// sampled again after an interruption, what is not is, and the record is that of an undisturbed run.
+func TestVotesAreResumed(t *testing.T) {
+	body := `{"model":"m","messages":[` + said("user", "go") + `]}`
+	vote := func(w *opened) {
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				if status, answer := w.post("/chat/completions", body); status != 200 {
+					t.Errorf("%d %s", status, answer)
+				}
+			})
+		}
+		all.Wait()
+	}
+	policy := &scripted{script: []string{spoken("one")}}
+	whole := play(t, policy, nil)
+	vote(whole)
+	was := whole.ended()
+	of := map[int]rl.Recorded{}
+	for _, r := range whole.journal {
+		r.From = nil
+		of[r.Repeat] = r
+	}
+	for _, recorded := range [][]int{{2, 0}, {0}, {3, 2, 1, 0}} {
+		again := play(t, policy, func(o *rollout.Options) {
+			for i, n := range recorded {
+				r := of[n]
+				if i > 0 {
+					none := -1
+					r.From = &none
+				}
+				o.Recorded = append(o.Recorded, r)
+			}
+		})
+		asked := policy.asked
+		vote(again)
+		is := again.ended()
+		seeds := map[uint64]bool{}
+		for _, turn := range is.Turns {
+			seeds[turn.Action.Seed] = true
+		}
+		if len(seeds) != 4 || policy.asked != asked+4-len(recorded) {
+			t.Errorf("%d seeds, asked %d times more", len(seeds), policy.asked-asked)
+		}
+		if a, b := rl.CanonicalJSON(was), rl.CanonicalJSON(is); !bytes.Equal(a, b) {
+			t.Errorf("another record: %.400s\n%.400s", a, b)
+		}
+	}
+}
+
+// More requests than there is room for wait, and each gets an answer of its own, also where its client asked before and gave up.
+func TestRequestsWaitForRoom(t *testing.T) {
+	policy := &scripted{script: []string{spoken("one")}}
+	held := make(chan struct{})
+	policy.fail = func(int) int { <-held; return 0 }
+	w := play(t, policy, nil)
+	body := `{"model":"m","messages":[` + said("user", "go") + `]}`
+	var all sync.WaitGroup
+	for i := range most + 6 {
+		all.Go(func() {
+			if status, answer := w.post("/chat/completions", body, "X-Stainless-Retry-Count", fmt.Sprint(max(0, i-most))); status != 200 {
+				t.Errorf("%d %s", status, answer)
+			}
+		})
+	}
+	until(t, func() bool { return len(w.room) == most })
+	close(held)
+	all.Wait()
+	if got := w.ended(); len(got.Turns) < most+1 || policy.asked != len(got.Turns) {
+		t.Errorf("asked %d times, %d turns", policy.asked, len(got.Turns))
+	}
+}
+
 // Sub-agents, and a conversation that is shortened, make histories of their own. Every sampled token is in one row.
 func TestSeveralHistories(t *testing.T) {
 	policy := &scripted{script: []string{spoken("one"), spoken("two"), spoken("three"), spoken("four")}}
@@ -210,16 +286,22 @@ func TestSeveralHistories(t *testing.T) {
 	w.says(said("system", "you help"), said("user", "look"), spoken("one"), said("user", "closer"))
 	w.says(append(main, spoken("two"), said("user", "this way"))...)
 	w.says(append(main, spoken("two"), said("user", "or that way"))...) // from the same turn
-	w.says(said("system", "you lead"), said("user", "so far: all well"), spoken("two"), said("user", "go on"))
+	short := []string{said("system", "you lead"), said("user", "so far: all well"), spoken("two"), said("user", "go on")}
+	w.says(short...)
+	w.says(append(short, spoken("two"), said("user", "next"))...)
 	got := w.ended()
 	var shape []string
 	for i, turn := range got.Turns {
 		m := turn.Observation.Messages
 		shape = append(shape, fmt.Sprintf("%d<%d %s", i, rl.Parent(got.Turns, i), m[len(m)-1].Content))
 	}
-	want := "0<-1 go, 1<0 it says two, 2<1 this way, 3<1 or that way, 4<-1 look, 5<4 closer, 6<-1 go on"
+	want := "0<-1 go, 1<0 it says two, 2<1 this way, 3<1 or that way, 4<-1 go on, 5<4 next, 6<-1 look, 7<6 closer"
 	if is := strings.Join(shape, ", "); is != want {
 		t.Errorf("%s, not\n%s", is, want)
+	}
+	var restored histories // knows again what was quoted
+	if err := restored.restore(w.Episode.Episode, w.journal); err != nil || !reflect.DeepEqual(restored.turns[7].sequence(), w.told.turns[7].sequence()) || restored.turns[6].quotes[2].number != 2 {
+		t.Errorf("%v, %v", restored.turns[6].quotes, err)
 	}
 	rows, why := got.Samples()
 	if len(rows) != 4 || why != "" {
@@ -237,7 +319,7 @@ func TestSeveralHistories(t *testing.T) {
 		t.Errorf("%d tokens of %d are trained on", trained, got.ActionTokens())
 	}
 	// What the shortened conversation quotes is in the tokens that were sampled, not in others that say the same.
-	if row := rows[3].Tokens; !strings.Contains(fmt.Sprint(row), strings.Trim(fmt.Sprint(got.Turns[1].Action.Tokens), "[]")) {
+	if row := rows[2].Tokens; !strings.Contains(fmt.Sprint(row), strings.Trim(fmt.Sprint(got.Turns[1].Action.Tokens), "[]")) {
 		t.Errorf("%v", row)
 	}
 }
@@ -358,7 +440,8 @@ func TestEndsOfAnEpisode(t *testing.T) {
 	}
 }
 
-// An agent's own limits count where they are below the run's, and an answer ends before its stop words; the record has all tokens.
+// An agent's own limits count where they are below the run's. An answer ends before its stop words, of which the record has the tokens, and
+// nothing after them.
 func TestLimitsOfTheAgent(t *testing.T) {
 	policy := &scripted{script: []string{spoken("one. Observation: two")}}
 	w := play(t, policy, nil)
@@ -367,10 +450,10 @@ func TestLimitsOfTheAgent(t *testing.T) {
 		t.Errorf("%d %s", status, answer)
 	}
 	got := w.ended()
-	if n := len(got.Turns[0].Action.Tokens); n != len(policy.script[0]) {
+	if n := len(got.Turns[0].Action.Tokens); n != strings.Index(policy.script[0], " two") {
 		t.Errorf("%d tokens", n)
 	}
-	if q := policy.last; q.MaxTokens != 5 || q.Temperature != 1 || q.Stop != nil {
+	if q := policy.last; q.MaxTokens != 5 || q.Temperature != 1 || !slices.Equal(q.Stop, []string{"Observation:"}) {
 		t.Errorf("the policy was asked with %+v", q)
 	}
 }

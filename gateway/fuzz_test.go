@@ -55,7 +55,7 @@ func checkQuestion(t *testing.T, q question, f form, err error) {
 		t.Fatalf("the question is another one once it was recorded: %s", b)
 	}
 	h := histories{}
-	h.add(&turn{Turn: rl.Turn{Observation: rl.Observation{Messages: q.messages}, Action: rl.Action{Message: rl.Message{Role: rl.Assistant, Content: "yes"}}}})
+	h.add(h.turn(rl.Turn{Observation: rl.Observation{Messages: q.messages}, Action: rl.Action{Message: rl.Message{Role: rl.Assistant, Content: "yes"}}}, nil))
 	if from, known := h.find(append(q.messages, rl.Message{Role: rl.Assistant, Content: "yes"})); from == nil || known != len(q.messages)+1 {
 		t.Fatalf("the conversation does not go on from itself: %s", b)
 	}

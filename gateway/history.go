@@ -1,6 +1,9 @@
 package gateway
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -9,7 +12,8 @@ type turn struct {
 	rl.Turn
 	number int     // in the journal
 	from   *turn   // the turn that it goes on from; nil: a conversation begins
-	next   []*turn // the turns that go on from it, in the journal's order
+	quotes []*turn // of the messages that were seen, those whose actions they are; nil: it is none
+	next   []*turn // the turns that go on from it, by their questions
 	used   bool    // this run of the agent has got to it
 }
 
@@ -19,12 +23,22 @@ func (t *turn) conversation() (messages []rl.Message, actions [][]int32) {
 		return nil, nil
 	}
 	messages, actions = t.from.conversation()
-	for _, m := range t.Observation.Messages {
+	messages, actions = t.seen(messages, actions)
+	return append(messages, t.Action.Message), append(actions, t.Action.Tokens)
+}
+
+// seen adds what the turn saw to a conversation. What it quotes of actions is as it was sampled.
+func (t *turn) seen(messages []rl.Message, actions [][]int32) ([]rl.Message, [][]int32) {
+	for i, m := range t.Observation.Messages {
+		tokens := []int32(nil)
+		if of := t.quotes[i]; of != nil {
+			m, tokens = of.Action.Message, of.Action.Tokens
+		}
 		if messages = append(messages, m); m.Role == rl.Assistant {
-			actions = append(actions, nil)
+			actions = append(actions, tokens)
 		}
 	}
-	return append(messages, t.Action.Message), append(actions, t.Action.Tokens)
+	return messages, actions
 }
 
 // sequence is the token ids that the turn ended with.
@@ -46,17 +60,29 @@ func (t *turn) length() int {
 // histories is all of an episode's turns.
 type histories struct {
 	turns []*turn // in the journal's order
-	first []*turn // those that begin conversations
+	first []*turn // those that begin conversations: with the question that came first, and then by their questions
 }
 
 func (h *histories) add(t *turn) {
 	t.number = len(h.turns)
 	h.turns = append(h.turns, t)
-	if t.from == nil {
-		h.first = append(h.first, t)
-	} else {
-		t.from.next = append(t.from.next, t)
+	beside := &h.first
+	if t.from != nil {
+		beside = &t.from.next
 	}
+	*beside = append(*beside, t)
+	opening := h.turns[0].Request
+	slices.SortStableFunc(*beside, func(a, b *turn) int {
+		switch {
+		case a.Request == b.Request:
+			return a.Repeat - b.Repeat
+		case a.Request == opening:
+			return -1
+		case b.Request == opening:
+			return 1
+		}
+		return strings.Compare(a.Request, b.Request)
+	})
 }
 
 // find is the last turn whose conversation a list of messages goes on from, and how many of them that is. Of several it is
@@ -88,22 +114,24 @@ func (t *turn) follows(messages []rl.Message) (n int, ok bool) {
 		return 0, false
 	}
 	for i, was := range t.Observation.Messages {
-		if !sameSeen(was, messages[i]) {
+		quoted := t.quotes[i] != nil && sameAction(t.quotes[i].Action.Message, messages[i])
+		if !quoted && !sameSeen(was, messages[i]) {
 			return 0, false
 		}
 	}
 	return n + 1, true
 }
 
-// quoted is the turn whose action an assistant message of a changed history is, if any: an agent that shortens a
-// conversation keeps its end.
-func (h *histories) quoted(m rl.Message) *turn {
-	for i := len(h.turns) - 1; i >= 0; i-- {
-		if sameAction(h.turns[i].Action.Message, m) {
-			return h.turns[i]
+// turn is one that goes on from another. Assistant messages among what it saw may be actions of turns before: an agent that shortens
+// a conversation keeps its end. Of several it is the first, which later turns do not change.
+func (h *histories) turn(one rl.Turn, from *turn) *turn {
+	t := &turn{Turn: one, from: from, quotes: make([]*turn, len(one.Observation.Messages))}
+	for i, m := range one.Observation.Messages {
+		if n := slices.IndexFunc(h.turns, func(t *turn) bool { return sameAction(t.Action.Message, m) }); n >= 0 {
+			t.quotes[i] = h.turns[n]
 		}
 	}
-	return nil
+	return t
 }
 
 // trajectory is the turns that this run of the agent has got to, conversation by conversation.

@@ -16,14 +16,18 @@ import (
 // is tried again, and is never a reward.
 const temporary = 75
 
+// signalled reports whether an exit status is that of a program that a signal has ended (child.Process.Status), or of a shell, npx or
+// docker that says so of the program which it has started.
+func signalled(status int) bool { return status < 0 || status > 128 && status <= 128+64 }
+
 // Run plays one episode: it starts the agent, which asks for its turns by HTTP, and returns the record. It takes one of the
 // policy client's places for a live episode. What o.Recorded has is answered from there, to an agent that asks the same again;
 // the options for calls of tools are not used, since the agent calls its tools by itself.
 //
 // The agent's end decides what an episode is. Exit status 0: it is over. Any other status after the policy has answered: the agent
 // gave up (rl.AgentFailed), which is what bad answers lead to, and the episode is scored as it stands. The environment has failed,
-// and the episode is tried again, when the agent ends with 75 or by a signal, or fails before it got an answer: then the policy
-// had no part in it.
+// and the episode is tried again, when the agent ends with 75 or by a signal, fails before it got an answer, or while it waits for
+// one, as clients do that were not answered in time: then the policy had no part in it.
 //
 // Errors are *rl.Error: the policy's (see policy.Seat.Act), those of the program and of env.agent.check (At "environment agent"),
 // Record's, Corrupt when o.Recorded contradicts itself. When ctx ends, the error is its own.
@@ -61,11 +65,12 @@ func (a *Agent) Run(ctx context.Context, s *Server, p *policy.Client, o rollout.
 		return nil, err
 	}
 	t := e.trajectory(end)
-	scoring, cancel := context.WithCancel(ctx)
+	scoring := ctx
 	if o.TurnTimeout > 0 {
-		scoring, cancel = context.WithTimeout(ctx, o.TurnTimeout)
+		var done context.CancelFunc
+		scoring, done = context.WithTimeout(ctx, o.TurnTimeout)
+		defer done()
 	}
-	defer cancel()
 	if t.Outcome, err = a.score(scoring, task, dir, end); err != nil {
 		return nil, err
 	}
@@ -97,10 +102,10 @@ func (a *Agent) play(live context.Context, e *Episode, task Task, dir string) (e
 		p.finish()
 	case <-e.over:
 		p.Stop(grace)
-		return ended{stop: e.stop, output: p.output(), how: string(e.stop)}, e.err
+		return ended{stop: e.stop, output: p.output(), how: string(e.stop), hide: p.hide}, e.err
 	case <-live.Done():
 		p.Stop(grace)
-		return ended{stop: rl.Timeout, output: p.output(), how: string(rl.Timeout)}, nil
+		return ended{stop: rl.Timeout, output: p.output(), how: string(rl.Timeout), hide: p.hide}, nil
 	}
 	return e.judged(p)
 }
@@ -109,7 +114,7 @@ func (a *Agent) play(live context.Context, e *Episode, task Task, dir string) (e
 func (e *Episode) judged(p *program) (ended, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	end := ended{stop: rl.Answered, output: p.output()}
+	end := ended{stop: rl.Answered, output: p.output(), hide: p.hide}
 	status, answered := p.Status(), slices.ContainsFunc(e.told.turns, func(t *turn) bool { return t.used })
 	switch {
 	case e.ended(): // a turn failed, and the agent ended before it was told to
@@ -119,8 +124,10 @@ func (e *Episode) judged(p *program) (ended, error) {
 		return end, rl.Errorf(rl.Invalid, at, "the agent ended without a question to the policy: does it use OPENAI_BASE_URL? %s", failure(p))
 	case status == 0:
 		return end, nil
-	case status < 0, status == temporary, !answered && !e.full:
+	case signalled(status), status == temporary, !answered && !e.full:
 		return end, rl.Errorf(rl.Unavailable, at, "the agent: %s", failure(p))
+	case e.owed():
+		return end, rl.Errorf(rl.Unavailable, at, "the agent ended while it waited for the policy: %s", failure(p))
 	}
 	if end.stop = rl.AgentFailed; e.full {
 		end.stop = rl.ContextLimit

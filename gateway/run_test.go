@@ -41,6 +41,7 @@ func TestAnAgentsEpisode(t *testing.T) {
 
 // How an agent ends decides what its episode is: over, given up, or nobody's fault and tried again.
 func TestAgentsEnds(t *testing.T) {
+	unscored := rl.Score{Unscored: "the agent wrote no score to LONGHAUL_DIR/score.json, and there is no env.agent.check"}
 	for _, c := range []struct {
 		mode  string
 		stop  rl.StopReason
@@ -49,8 +50,12 @@ func TestAgentsEnds(t *testing.T) {
 		kind  rl.Kind
 	}{
 		{mode: "3", stop: rl.AgentFailed, score: rl.Score{Reason: "the agent gave up: exit status 3: ...ends as 3"}},
-		{mode: "0", stop: rl.Answered, score: rl.Score{Unscored: `the last line of the agent's output is no {"score": NUMBER}, and there is no env.agent.check`}},
+		{mode: "0", stop: rl.Answered, score: unscored},
+		{mode: "claim", stop: rl.Answered, score: unscored},
 		{mode: "flood", stop: rl.Answered, score: rl.Score{Value: .5, Reason: "told at the end"}},
+		{mode: "half-score", kind: rl.Unavailable, err: `environment agent: score.json is no {"score": NUMBER} of at most 65536 bytes: "{\"score\":"`},
+		{mode: "wrapped", kind: rl.Unavailable, err: "environment agent: the agent: exit status 137"},
+		{mode: "impatient", kind: rl.Unavailable, err: "environment agent: the agent ended while it waited for the policy: exit status 1: ...Request timed out."},
 		{mode: "75", kind: rl.Unavailable, err: "environment agent: the agent: exit status 75: ...ends as 75"},
 		{mode: "signal", kind: rl.Unavailable, err: "environment agent: the agent: signal: killed"},
 		{mode: "before-3", kind: rl.Unavailable, err: "environment agent: the agent: exit status 3: ...ends as 3"},
@@ -123,9 +128,11 @@ func TestCheckers(t *testing.T) {
 		{"echo wrong place; exit 1", `{"value":0,"reason":"env.agent.check: wrong place"}`},
 		{`echo '{"score": 0.25, "reason": "so so", "metrics": {"steps": 3}}'`, `{"value":0.25,"reason":"so so","metrics":{"steps":3}}`},
 		{`echo "$LONGHAUL_GOAL ($LONGHAUL_STOP)"; exit 1`, `{"value":0,"reason":"env.agent.check: where is the order of task 3? (answered)"}`},
+		{"grep -q nowhere /dev/null", `{"value":0,"reason":"env.agent.check: no success"}`},
+		{"python3 -c 'import nowhere' 2>&1 | tail -1 >&2; exit 1", "environment agent: env.agent.check: exit status 1: ...ModuleNotFoundError: No module named 'nowhere' (no success is status 1 and nothing on the error output)"},
 		{"echo no >&2; exit 2", "environment agent: env.agent.check: exit status 2: ...no"},
 		{`echo '{"score": 1e30}'`, "environment agent: the score's value is 1e+30, which is no number to learn from"},
-		{"sleep 600", "environment agent: env.agent.check has not ended in time: context deadline exceeded"},
+		{"sleep 600", "environment agent: env.agent.check has not ended within env.turn_timeout: context deadline exceeded"},
 	} {
 		if err := os.WriteFile(script, []byte("#!/bin/sh\n"+c.program+"\n"), 0o700); err != nil {
 			t.Fatal(err)

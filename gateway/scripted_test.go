@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/longhaul-rl/longhaul/inprocess"
@@ -29,7 +30,7 @@ type scriptedRequest struct {
 	Messages    []scriptedMessage
 	MaxTokens   int `json:"max_tokens"`
 	Temperature float64
-	Stop        any
+	Stop        []string
 }
 
 type scriptedMessage struct {
@@ -71,8 +72,15 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	message := s.script[min(said, len(s.script)-1)]
+	whole := message              // what was sampled
+	for _, word := range q.Stop { // a message has no other words to stop at than those of its content
+		before, rest, ok := strings.Cut(message, word)
+		if ok {
+			message, whole = before+rest[strings.LastIndexByte(rest, '"'):], before+word
+		}
+	}
 	tokens, logProbs := []int32{}, []map[string]float32{}
-	for _, b := range []byte(message) {
+	for _, b := range []byte(whole) {
 		tokens, logProbs = append(tokens, 500+int32(b)), append(logProbs, map[string]float32{"logprob": -float32(b) / 256})
 	}
 	finish := "stop"

@@ -63,7 +63,7 @@ func (s *Server) Close() error { return s.http.Close() }
 func (s *Server) open(live, lasts context.Context, client *policy.Client, o rollout.Options) (*Episode, error) {
 	e := &Episode{
 		Options: o, token: strings.ToLower(rand.Text()), Key: "longhaul-" + strings.ToLower(rand.Text()),
-		server: s, client: client, live: live, lasts: lasts, seat: make(chan *policy.Seat, 1),
+		server: s, client: client, live: live, lasts: lasts, seat: make(chan *policy.Seat, 1), room: make(chan struct{}, most),
 		asks: map[string][]*ask{}, answers: map[string]*ask{}, over: make(chan struct{}),
 	}
 	e.key = sha256.Sum256([]byte(e.Key))
@@ -126,6 +126,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Allow", http.MethodPost)
 		return &refusal{http.StatusMethodNotAllowed, "method_not_allowed", "POST only"}
 	}
+	if err := e.enter(r.Context()); err != nil {
+		return err
+	}
+	defer e.leave()
 	q, form, err := s.read(w, r, e, page)
 	if err != nil {
 		return err

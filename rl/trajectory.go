@@ -43,6 +43,8 @@ type Turn struct {
 	From *int `json:"from,omitempty"`
 	// Request is the hash of the request that asked for the turn, where an agent asked for it over HTTP; see package gateway.
 	Request string `json:"request,omitempty"`
+	// Repeat is how often the agent had asked the same before, for several answers to choose from.
+	Repeat int `json:"repeat,omitempty"`
 }
 
 // Parent is the turn that turn i of turns goes on from; -1: a conversation begins with it. Of a damaged record it is no turn
