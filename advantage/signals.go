@@ -136,7 +136,11 @@ func episodes(s *rl.Signals, groups []rl.Group, ledger rl.Ledger) {
 			played++
 			s.Turns += float64(len(t.Turns))
 			s.Tokens += float64(t.ActionTokens())
-			later += max(0, len(t.Turns)-1)
+			for i := range t.Turns {
+				if rl.Parent(t.Turns, i) >= 0 {
+					later++
+				}
+			}
 			for _, why := range t.Breaks() {
 				if why != "" && why != rl.Branched {
 					breaks[why]++
@@ -156,7 +160,7 @@ func episodes(s *rl.Signals, groups []rl.Group, ledger rl.Ledger) {
 	s.Stale, s.Lost = share(float64(ledger.LeftOut[rl.Stale]), ledger.Asked), share(float64(lost), ledger.Asked)
 }
 
-// broken fills in how many of the later turns begin a new row, and why.
+// broken fills in how many of the turns that go on from another begin a new row, and why.
 func broken(s *rl.Signals, breaks map[rl.Break]int, later int) {
 	all := 0
 	for why, n := range breaks {

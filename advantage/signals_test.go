@@ -122,7 +122,8 @@ func TestSignalsOfWhatever(t *testing.T) {
 	})
 }
 
-// Of five later turns two begin new rows, each for its own reason; failed rollouts have no turns.
+// Of five turns that go on from others two begin new rows, each for its own reason. Conversations of an agent that begin anew are no
+// such turns, and failed rollouts have none.
 func TestSignalsOfBrokenPrefixes(t *testing.T) {
 	g, s := group("train-1", 1, 0, 1, 0)
 	for i, spoil := range []func(*rl.Action){
@@ -141,6 +142,12 @@ func TestSignalsOfBrokenPrefixes(t *testing.T) {
 			next.Action.Kept += len(turn.Action.Prompt) + len(turn.Action.Tokens)
 		}
 		long.Turns = append(long.Turns, next)
+	}
+	none := -1
+	for range 3 {
+		helper := long.Turns[0]
+		helper.From = &none
+		long.Turns = append(long.Turns, helper)
 	}
 	g.Trajectories[3], g.Failed[3] = nil, "failed_environment: gone"
 	_, ledger, _, err := Assemble(run, update, []rl.Group{g}, []rl.Scores{s}, config())

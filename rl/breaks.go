@@ -13,8 +13,8 @@ const (
 	// CallsRewritten: a past tool call is written otherwise than it was sampled. The server parsed it, and the template writes
 	// it anew with its own spacing (Hermes, Qwen), keys (Llama 3's "parameters") or ids (Mistral).
 	CallsRewritten Break = "tool_calls_rewritten"
-	// TextRewritten: words of a past turn are written or encoded otherwise. Templates trim them, and text that was sampled as
-	// rare tokens is encoded as common ones.
+	// TextRewritten: words of a past turn are written or encoded otherwise. Templates trim them, text that was sampled as
+	// rare tokens is encoded as common ones, and an agent's stop words are sampled, and in no message.
 	TextRewritten Break = "text_rewritten"
 	// EndReplaced: a past turn ends with another token than was sampled, such as Llama 3's <|eot_id|> for <|eom_id|>.
 	EndReplaced Break = "end_replaced"
@@ -30,8 +30,8 @@ const (
 var remedies = map[Break]string{
 	ReasoningStripped: "the chat template, or the server's reasoning parser, drops what the policy thought in earlier turns, as Qwen3's and DeepSeek-R1's templates do: serve a template that keeps it (vLLM: --chat-template) without a reasoning parser, or a model that does not think",
 	CallsRewritten:    "the chat template writes past tool calls otherwise than the policy does (Hermes, Qwen, Llama 3, Mistral: spaces, order of keys, ids): serve a template that writes them as they are sampled (vLLM: --chat-template)",
-	TextRewritten:     "the chat template trims or changes what the policy said, or it is encoded as other tokens: serve a template that leaves messages alone (vLLM: --chat-template)",
-	EndReplaced:       "the chat template ends past turns with another token than the policy does, as Llama 3.1's <|eom_id|> becomes <|eot_id|>: serve a template that keeps it (vLLM: --chat-template)",
+	TextRewritten:     "the chat template trims or changes what the policy said, or it is encoded as other tokens: serve a template that leaves messages alone (vLLM: --chat-template); or an agent's stop words end turns, which its messages are without",
+	EndReplaced:       "the chat template ends past turns with another token than the policy does, as Llama 3.1's <|eom_id|> becomes <|eot_id|>: serve a template that keeps it (vLLM: --chat-template); or a stop word of an agent's ends turns, which its messages are without",
 	HistoryRewritten:  "something ahead of what the policy said changes in mid-episode: a date in the template's system message, or an environment or agent that shortens its history",
 }
 

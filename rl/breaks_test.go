@@ -43,7 +43,8 @@ func conversation(texts ...string) Trajectory {
 // What the templates of models that people train do to the past, word for word.
 func TestBreaks(t *testing.T) {
 	const (
-		ask   = "<|im_start|>user\nwhere is order 48?<|im_end|>\n<|im_start|>assistant\n"
+		asked = "<|im_start|>user\nwhere is order 48?<|im_end|>\n"
+		ask   = asked + "<|im_start|>assistant\n"
 		found = "\n<|im_start|>user\n<tool_response>\nC7\n</tool_response><|im_end|>\n<|im_start|>assistant\n"
 		more  = "\n<|im_start|>user\nand 49?<|im_end|>\n<|im_start|>assistant\n"
 		call  = "<tool_call>\n{\"name\": \"find\", \"arguments\": {\"order\": 48}}\n</tool_call><|im_end|>"
@@ -84,8 +85,9 @@ func TestBreaks(t *testing.T) {
 		"text is trimmed":              {[]string{ask, "  in C7  <|im_end|>", ask + "in C7<|im_end|>" + more, "x"}, []Break{"", TextRewritten}},
 		"text is encoded otherwise":    {[]string{ask, "in C 7 left<|im_end|>", ask + "in C7 left<|im_end|>" + more, "x"}, []Break{"", TextRewritten}},
 		"a date in the system message": {[]string{"<|im_start|>system\nIt is 23:59<|im_end|>\n" + ask, call, "<|im_start|>system\nIt is 00:00<|im_end|>\n" + ask + call + found, "x"}, []Break{"", HistoryRewritten}},
-		"an agent that forgets": {[]string{ask, call, ask + call + found, "in C7<|im_end|>", ask + "<|im_start|>user\nearlier: 48 is in C7<|im_end|>\n<|im_start|>assistant\n", "x"},
-			[]Break{"", "", CallsRewritten}},
+		"an agent that forgets": {[]string{ask, call, ask + call + found, "in C7<|im_end|>", asked + "<|im_start|>user\nearlier: 48 is in C7<|im_end|>\n<|im_start|>assistant\n", "x"},
+			[]Break{"", "", HistoryRewritten}},
+		"an agent's stop words": {[]string{ask, "Action: find 48 Observation:", ask + "Action: find 48 <|im_end|>" + more, "x"}, []Break{"", TextRewritten}},
 		"every turn anew": {[]string{ask, think + call, ask + call + found, think + "in C7<|im_end|>", ask + call + found + "in C7<|im_end|>" + more, call},
 			[]Break{"", ReasoningStripped, ReasoningStripped}},
 	} {

@@ -28,8 +28,8 @@ type Signals struct {
 	Lost      float64 `json:"lost_fraction"`      // share of the rollouts left out by a failure or without a score
 
 	Rows int `json:"rows"` // of the batch
-	// Broken is the share of the turns after an episode's first whose prompt does not begin with the tokens so far, so that
-	// a new row begins with each; Breaks the same by why.
+	// Broken is the share of the turns that go on from another (Parent) whose prompt does not begin with the tokens so far, so
+	// that a new row begins with each; Breaks the same by why.
 	Broken float64           `json:"prefix_broken_fraction"`
 	Breaks map[Break]float64 `json:"prefix_breaks,omitempty"`
 }
