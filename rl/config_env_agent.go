@@ -8,6 +8,6 @@ type AgentConfig struct {
 	Env       string `json:"env,omitempty" doc:"NAME=VARIABLE, with commas between: what else is in its environment, from the worker's variables"`
 	Goal      string `json:"goal,omitempty" doc:"how it is told the task's goal: argument, the last one; stdin; or environment, as LONGHAUL_GOAL (which is always set)"`
 	Tasks     string `json:"tasks,omitempty" doc:"the file of tasks, JSON lines (docs/environments.md)"`
-	Check     string `json:"check,omitempty" doc:"a command that scores an episode: it reads the agent's output, and prints {\"score\": NUMBER} or ends with 0 (success) or 1; empty: the last line of the agent's output is such an object, or a judge scores"`
+	Check     string `json:"check,omitempty" doc:"a command that scores an episode: it reads the agent's output, and prints {\"score\": NUMBER} or ends with 0 (success), or with 1 and nothing on its error output (none); empty: the agent's program writes such an object to LONGHAUL_DIR/score.json, or a judge scores"`
 	Output    int    `json:"output,omitempty" doc:"bytes of the agent's output that are kept: the last ones"`
 }

@@ -86,9 +86,7 @@ YAML
   [ "$(checkpoint "$name" whole)" = "$(checkpoint "$name" killed)" ] || { say "$name: $(checkpoint "$name" whole) and $(checkpoint "$name" killed)"; exit 1; }
   say "$name: $again agents were given recorded answers; $(tail -1 "$work/$name/killed.records"); $(checkpoint "$name" killed), as without the kill"
 done
-left=0
-for process in /proc/[0-9]*; do
-  if [ "$(readlink "$process/cwd" 2>/dev/null)" = "$work/examples" ]; then left=$((left + 1)); fi
-done
-say "$left processes of agents are left"
-[ "$left" = 0 ]
+left=$(grep -lzs "^TMPDIR=$work/.*/longhaul-children-" /proc/[0-9]*/environ | wc -l) || true
+dirs=$(find "$work" -path '*/longhaul-children-*/*' | wc -l)
+say "$left processes of agents are left, and $dirs files or directories"
+[ "$left" = 0 ] && [ "$dirs" = 0 ]

@@ -14,4 +14,5 @@ for _ in range(4):
     with urllib.request.urlopen(request) as answer:
         said = json.load(answer)["choices"][0]["message"]["content"]
     messages += [{"role": "assistant", "content": said}, {"role": "user", "content": "on"}]
-print(json.dumps({"score": 0.5, "reason": said}))
+with open(os.environ["LONGHAUL_DIR"] + "/score.json", "w") as score:
+    json.dump({"score": 0.5, "reason": said}, score)

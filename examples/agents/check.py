@@ -2,17 +2,16 @@
 
 import json
 import os
-import sys
 
 order = json.loads(os.environ["LONGHAUL_TASK"])["data"]
-lines = sys.stdin.read().split("\n")
-report = {"place": None, "inspected": False}
-for line in lines:
-    if line.startswith('{"place"'):
-        report = json.loads(line)
+try:
+    with open(os.path.join(os.environ["LONGHAUL_DIR"], "report.json")) as file:
+        report = json.load(file)
+except FileNotFoundError:  # the agent was cut off
+    report = {"place": None, "inspected": False}
 if report["place"] is None:
     print(json.dumps({"score": 0, "reason": "no answer"}))
-elif report["place"].strip() != order["place"]:
+elif str(report["place"]).strip() != order["place"]:
     print(json.dumps({"score": 0, "reason": "wrong place; it is at " + order["place"]}))
 elif order["fragile"] and not report["inspected"]:
     print(json.dumps({"score": 0, "reason": "right place, but the order is fragile and was not inspected"}))

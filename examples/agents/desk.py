@@ -73,5 +73,6 @@ class Desk:
         return "done"
 
     def report(self):
-        """Prints what came of the work, for check.py."""
-        print(json.dumps({"place": self.place, "inspected": self.inspected}))
+        """Writes what came of the work, for check.py. It is not printed: what agents print, the policy may have said."""
+        with open(os.path.join(os.environ["LONGHAUL_DIR"], "report.json"), "w") as report:
+            json.dump({"place": self.place, "inspected": self.inspected}, report)

@@ -1,5 +1,5 @@
 // The order desk, as desk.py has it.
-import { appendFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { z } from "zod";
 
 export const SYSTEM = `You work at the order desk of a warehouse. You are asked where an order is, and find out with the tools.
@@ -8,7 +8,10 @@ When you are done, call answer with the place; that ends the work.`;
 
 const order = JSON.parse(process.env.LONGHAUL_TASK!);
 const boxes: string[] = order.boxes;
-export const report: { place: string | null; inspected: boolean } = { place: null, inspected: false };
+const came: { place: string | null; inspected: boolean } = { place: null, inspected: false };
+
+// Writes what came of the work, for check.py. It is not printed: what agents print, the policy may have said.
+export const report = () => writeFileSync(`${process.env.LONGHAUL_DIR}/report.json`, JSON.stringify(came));
 
 const asked = (about: string) => {
   appendFileSync(`${process.env.LONGHAUL_DIR}/desk.log`, about + "\n");
@@ -42,7 +45,7 @@ export const tools = {
       await asked(given.box);
       if (!boxes.includes(given.box)) return "none";
       if (given.box !== boxes.at(-1)) return `${given.box} empty`;
-      report.inspected = true;
+      came.inspected = true;
       return `${given.box} intact`;
     },
   },
@@ -50,7 +53,7 @@ export const tools = {
     description: "Gives the final answer.",
     parameters: z.object({ place: z.string().describe('The place of the order, a city and a shelf such as "Oslo 7".') }),
     execute: async (given: any) => {
-      report.place = given.place;
+      came.place = given.place;
       return "done";
     },
   },

@@ -22,5 +22,5 @@ try {
     await run(agent, goal, { maxTurns: 12 });
   }
 } finally {
-  console.log(JSON.stringify(report));
+  report();
 }

@@ -21,5 +21,5 @@ try {
     await generateText(settings);
   }
 } finally {
-  console.log(JSON.stringify(report));
+  report();
 }
