@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -125,7 +126,7 @@ func least(limits ...*int) (n int) {
 	return n
 }
 
-// stops reads stop sequences: one, a list, or null.
+// stops reads stop sequences: one, a list, or null. Empty ones stop nothing.
 func stops(raw json.RawMessage) (all []string, err error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -139,7 +140,7 @@ func stops(raw json.RawMessage) (all []string, err error) {
 	if err != nil {
 		return nil, invalid("stop: %v", err)
 	}
-	return all, nil
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" }), nil
 }
 
 var roles = map[string]rl.Role{

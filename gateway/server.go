@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/policy"
@@ -35,6 +36,8 @@ type Server struct {
 	http  *http.Server
 	large chan struct{}
 	log   *slog.Logger
+
+	strangers atomic.Int64 // requests without an open episode's key
 
 	mu       sync.Mutex
 	episodes map[string]*Episode // by token
@@ -63,7 +66,7 @@ func (s *Server) Close() error { return s.http.Close() }
 func (s *Server) open(live, lasts context.Context, client *policy.Client, o rollout.Options) (*Episode, error) {
 	e := &Episode{
 		Options: o, token: strings.ToLower(rand.Text()), Key: "longhaul-" + strings.ToLower(rand.Text()),
-		server: s, client: client, live: live, lasts: lasts, seat: make(chan *policy.Seat, 1), room: make(chan struct{}, most),
+		server: s, client: client, live: live, lasts: lasts, seat: make(chan *policy.Seat, 1), room: make(chan struct{}, together),
 		asks: map[string][]*ask{}, answers: map[string]*ask{}, over: make(chan struct{}),
 	}
 	e.key = sha256.Sum256([]byte(e.Key))
@@ -115,7 +118,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	s.mu.Unlock()
 	key, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if e == nil || !bearer || !e.allows(key) {
-		s.log.Warn("a request to the gateway has no open episode's key", "from", r.RemoteAddr)
+		if n := s.strangers.Add(1); n&(n-1) == 0 { // what a dead agent has left behind may ask on and on
+			s.log.Warn("a request to the gateway has no open episode's key", "from", r.RemoteAddr, "requests", n)
+		}
 		return &refusal{http.StatusUnauthorized, "invalid_api_key", "the key is none of an open episode's"}
 	}
 	page, model, _ := strings.Cut(found[2], "/")
