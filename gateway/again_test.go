@@ -181,3 +181,38 @@ func TestRequestsWaitForRoom(t *testing.T) {
 		t.Errorf("asked %d times, %d turns", policy.asked, len(got.Turns))
 	}
 }
+
+// The policy owes an agent an answer when that has asked for it since it was last told anything: it may have waited for that alone.
+func TestWhatIsOwed(t *testing.T) {
+	policy := &scripted{script: []string{spoken("one")}}
+	held := make(chan struct{})
+	policy.fail = func(n int) int {
+		if n == 0 || n == 2 {
+			<-held
+		}
+		return map[bool]int{true: 400}[n == 3] // its context is full
+	}
+	w := play(t, policy, nil)
+	owed := func() bool { w.Episode.mu.Lock(); defer w.Episode.mu.Unlock(); return w.owed() }
+	var all sync.WaitGroup
+	ask := func(words string) { w.post("/chat/completions", `{"model":"m","messages":[`+said("user", words)+`]}`) }
+	slowly := func(words string, nth int) {
+		all.Go(func() { ask(words) })
+		until(t, func() bool { policy.mu.Lock(); defer policy.mu.Unlock(); return policy.asked == nth })
+	}
+	for i, c := range []struct {
+		does func()
+		owed bool
+	}{
+		{func() {}, false},
+		{func() { slowly("a", 1) }, true},
+		{func() { ask("b") }, false}, // what it does next may follow from this answer
+		{func() { slowly("c", 3) }, true},
+		{func() { ask("d") }, false}, // a refusal is an answer
+		{func() { close(held); all.Wait() }, false},
+	} {
+		if c.does(); owed() != c.owed {
+			t.Errorf("after step %d: owed %v", i, !c.owed)
+		}
+	}
+}

@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"encoding/json"
 	"net/http"
-	"strconv"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -70,7 +68,7 @@ func (f chatForm) write(w http.ResponseWriter, q question, a *ask) error {
 	all := chatAnswer{ID: "chatcmpl-" + a.id, Object: "chat.completion", Model: q.model, Usage: &used}
 	if !f.stream {
 		all.Choices = []chatChoice{{Message: said, Finish: &action.Finish}}
-		return send(w, all)
+		return writeJSON(w, http.StatusOK, all)
 	}
 	all.Object, all.Usage = "chat.completion.chunk", nil
 	s := newStream(w)
@@ -89,16 +87,4 @@ func (f chatForm) write(w http.ResponseWriter, q question, a *ask) error {
 func usage(a rl.Action) chatUsage {
 	n := a.Kept + len(a.Prompt)
 	return chatUsage{n, len(a.Tokens), n + len(a.Tokens)}
-}
-
-// send writes an answer in one piece.
-func send(w http.ResponseWriter, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // made of strings and numbers
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
-	_, err = w.Write(b)
-	return err
 }

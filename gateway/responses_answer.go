@@ -54,7 +54,7 @@ func (f responsesForm) write(w http.ResponseWriter, q question, a *ask) error {
 		return f.events(w, r, items, used, action)
 	}
 	r.end(items, used, action)
-	return send(w, r)
+	return writeJSON(w, http.StatusOK, r)
 }
 
 // end makes a response the finished one.

@@ -101,8 +101,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var no *refusal
 	switch {
 	case err == nil:
-	case errors.As(err, &no):
-		no.write(w)
+	case errors.As(err, &no) && no.write(w) == nil:
 	default:
 		panic(http.ErrAbortHandler) // never a plain end, which clients take for a whole answer
 	}
@@ -204,11 +203,9 @@ func (e *Episode) models(w http.ResponseWriter, r *http.Request, name string) er
 	page := map[string]any{"id": e.Model, "object": "model", "created": 0, "owned_by": "longhaul"}
 	switch name {
 	case "":
-		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{page}})
+		return writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{page}})
 	case e.Model:
-		writeJSON(w, http.StatusOK, page)
-	default:
-		return &refusal{http.StatusNotFound, "model_not_found", "no such model: any name is taken, and means " + e.Model}
+		return writeJSON(w, http.StatusOK, page)
 	}
-	return nil
+	return &refusal{http.StatusNotFound, "model_not_found", "no such model: any name is taken, and means " + e.Model}
 }
