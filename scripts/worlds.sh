@@ -23,7 +23,14 @@ find_uv() {
 }
 
 all=$cache/worlds
+mkdir -p "$all"
 for name in "$@"; do
+  if [ ! -e "$name.txt" ] && [ ! -e "$name/package-lock.json" ]; then
+    echo "worlds.sh: there is neither scripts/worlds/$name.txt nor scripts/worlds/$name/package-lock.json" >&2
+    exit 1
+  fi
+  exec 9>"$all/$name.lock"
+  if command -v flock >/dev/null; then flock 9; fi # two that install the same at once
   pins=$( ("$python" --version; cat "$name.txt" "$name/package-lock.json" 2>/dev/null || true) | sha256sum | cut -c1-16)
   dir=$all/$name
   if [ "$(cat "$dir/complete" 2>/dev/null)" = "$pins" ]; then continue; fi
@@ -37,12 +44,11 @@ for name in "$@"; do
   fi
   if [ -e "$name/package-lock.json" ]; then
     cp "$name/package.json" "$name/package-lock.json" "$dir"
-    (cd "$dir" && npm ci --silent --no-fund --no-audit >&2)
+    (cd "$dir" && npm ci --loglevel=error --no-fund --no-audit >&2)
   fi
   echo "$pins" > "$dir/complete"
 done
 asked=$cache/worlds-$(IFS=+; echo "$*") # what others have asked for is no part of these tests
-rm -rf "$asked"
 mkdir -p "$asked"
-for name in "$@"; do ln -s "$all/$name" "$asked/$name"; done
+for name in "$@"; do ln -sfn "$all/$name" "$asked/$name"; done
 echo "$asked"
