@@ -22,13 +22,26 @@ class Pack:
     rows: list[Row]
     tokens: Tensor  # i64 [1, tokens]
     positions: Tensor  # i64 [1, tokens]
-    sees: Tensor | None  # bool [1, 1, tokens, tokens]: which tokens each attends to; None: those of its row up to itself
+    runs: list[tuple[int, int, int]]  # of tokens one after the other: where, how many, and which token the first goes on from; -1: none
     before: Tensor  # i64 [trained]: where the logits are that predict each trained token
     chosen: Tensor  # i64 [trained]: those tokens
 
     def by_row(self, flat: Tensor) -> Tensor:
         """[trained] as [rows, longest], 0 in the padding."""
         return torch.nn.utils.rnn.pad_sequence(flat.split([len(row.at) for row in self.rows]), batch_first=True)
+
+    def sees(self, dtype: torch.dtype) -> Tensor | None:
+        """What attention adds to its scores, [1, 1, tokens, tokens]: 0 where a token attends to another, else -inf. None where each
+        attends to those of its row up to itself. Too large to be kept: of the packs of a step, only the one in a pass has it."""
+        if all(ahead < 0 for _, _, ahead in self.runs):
+            return None
+        n = self.tokens.shape[1]
+        sees = torch.full((n, n), -torch.inf, dtype=dtype, device=self.tokens.device)
+        for at, n, ahead in self.runs:
+            if ahead >= 0:
+                sees[at : at + n] = sees[ahead]
+            sees[at : at + n, at : at + n].triu_(1)
+        return sees[None, None]
 
     def mask(self) -> Tensor:
         return self.by_row(torch.ones_like(self.chosen, dtype=torch.bool))
@@ -84,29 +97,22 @@ def added(rows: Sequence[Row], last: Row | None, share: bool) -> int:
 
 def lay(rows: list[Row], device: torch.device, share: bool = True) -> Pack:
     """One pack of rows, which keep their order: only their tokens are laid in an order of their own."""
-    laid, positions, paths, blocks, at = [], [], {}, [], 0
+    laid, positions, paths, runs, at = [], [], {}, [], 0
     last, path = None, torch.zeros(0, dtype=torch.long)
     for i in sorted(range(len(rows)), key=lambda i: order(rows[i])) if share else range(len(rows)):
         tokens = rows[i].tokens
         shared = common(tokens, last) if share and last is not None else 0
         n = len(tokens) - shared
+        runs.append((at, n, int(path[shared - 1]) if shared else -1))
         path = torch.cat([path[:shared], torch.arange(at, at + n)])
         laid.append(tokens[shared:])
         positions.append(torch.arange(shared, len(tokens)))
-        blocks.append((at, n, path[:shared]))
         paths[i], last, at = path, tokens, at + n
-    sees = None
-    if any(len(ahead) for _, _, ahead in blocks):
-        sees = torch.zeros(at, at, dtype=torch.bool)
-        for start, n, ahead in blocks:
-            sees[start : start + n, ahead] = True
-            sees[start : start + n, start : start + n] = torch.ones(n, n, dtype=torch.bool).tril()
-        sees = sees[None, None].to(device)
     return Pack(
         rows=rows,
         tokens=torch.cat(laid)[None].to(device),
         positions=torch.cat(positions)[None].to(device),
-        sees=sees,
+        runs=runs,
         before=torch.cat([paths[i][row.at - 1] for i, row in enumerate(rows)]).to(device),
         chosen=torch.cat([row.tokens[row.at] for row in rows]).to(device),
     )

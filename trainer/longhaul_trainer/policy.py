@@ -6,7 +6,7 @@ shard and a layer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +17,10 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.initialization import no_init_weights
 
+from .batch import Row
 from .failure import Failure
 from .files import ADAPTER_CONFIG, OPTIMIZER, weight_files
-from .packing import Pack
+from .packing import Pack, pack
 from .tensors import Tensors
 
 
@@ -79,10 +80,22 @@ class Policy:
         return getattr(self.config.get_text_config(), "max_position_embeddings", None)
 
     @property
+    def packs(self) -> bool:
+        """Whether a pass may have several rows: nothing but attention, which can be told who sees whom, goes from token to token. The
+        state of a Mamba, an RWKV or a linear attention would run from a row into the next."""
+        return not self.model._is_stateful
+
+    @property
     def shares(self) -> bool:
         """Whether rows may share what they begin with: every layer takes a mask of whole attention as it is."""
         c = self.config.get_text_config()
-        return set(getattr(c, "layer_types", None) or ["full_attention"]) == {"full_attention"} and not getattr(c, "sliding_window", None)
+        return self.packs and set(getattr(c, "layer_types", None) or ["full_attention"]) == {"full_attention"} and not getattr(c, "sliding_window", None)
+
+    def passes(self, units: Sequence[Sequence[Row]], row_tokens: int) -> list[Pack]:
+        """Packs of whole units, as this model takes them. Failures: invalid, for a unit of several rows where a pass has one."""
+        if not self.packs and any(len(unit) > 1 for unit in units):
+            raise Failure("invalid", "loss.use", f"a pair goes through the model in one pass, and the state of {self.config.model_type} would run from a row into the next")
+        return pack(units, row_tokens if self.packs else 0, self.device, self.shares)
 
     def trained(self) -> dict[str, nn.Parameter]:
         """The trained weights, by their names in the checkpoint's files."""
@@ -95,10 +108,10 @@ class Policy:
         """Each trained token's log-probability under softmax(logits / temperature), and the entropy of that distribution, both
         [trained]; gradients run through the latter when they are asked for. Temperature 0 is greedy play, whose log-probabilities
         are those of 1."""
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.settings.precision == "bfloat16"):
-            out = self.model(
-                input_ids=pack.tokens, position_ids=pack.positions, attention_mask=pack.sees, logits_to_keep=pack.before, use_cache=False
-            )
+        half = self.settings.precision == "bfloat16"
+        sees = pack.sees(torch.bfloat16 if half else torch.float32)  # of the queries' type, or every layer makes and keeps one that is
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
+            out = self.model(input_ids=pack.tokens, position_ids=pack.positions, attention_mask=sees, logits_to_keep=pack.before, use_cache=False)
         logs = (out.logits[0].float() / (temperature or 1.0)).log_softmax(-1)
         chosen = logs.gather(-1, pack.chosen[:, None]).squeeze(-1)
         with torch.set_grad_enabled(entropy and torch.is_grad_enabled()):

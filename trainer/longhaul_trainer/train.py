@@ -11,7 +11,7 @@ from torch import distributed as dist
 from .batch import Row, trained_tokens
 from .failure import Failure
 from .loss import Loss, Rows, Size, Stats, batch_loss, dpo, mismatch_weights, penalised_advantages
-from .packing import Pack, pack
+from .packing import Pack
 from .pairs import pairs_of
 from .policy import Policy
 from .shuffle import shuffle
@@ -51,7 +51,7 @@ class Processes:
         without work left goes over a pack again."""
         rounds = -(-len(packs) // self.n)
         mine = packs[self.rank :: self.n]
-        return [(p, True) for p in mine] + [(packs[0], False)] * (rounds - len(mine))
+        return [(p, True) for p in mine] + [(p, False) for p in packs[:1]] * (rounds - len(mine))
 
     def total(self, stats: Stats) -> Stats:
         all_ = Stats()
@@ -71,7 +71,7 @@ class Processes:
 def score(policy: Policy, rows: Sequence[Row], temperature: float, row_tokens: int, told: Callable[[int, int], None]) -> list[Tensor]:
     """The log-probabilities of each row's trained tokens, f32 [trained]."""
     processes = Processes()
-    packs = pack([[row] for row in rows], row_tokens, policy.device, policy.shares)
+    packs = policy.passes([[row] for row in rows], row_tokens)
     found: dict[int, Tensor] = {}
     for i, (part, counts) in enumerate(processes.share(packs)):
         new = policy.log_probs(part, temperature)[0].float().cpu()
@@ -108,7 +108,7 @@ class Trainer:
     def step(self, units: Sequence[Sequence[Row]]) -> Stats:
         """One step on units: rows, or pairs of them. Without a trained token it changes nothing; nor does a gradient that is not
         finite, which is an ArithmeticError."""
-        packs = pack(units, self.o.row_tokens, self.policy.device, self.policy.shares)
+        packs = self.policy.passes(units, self.o.row_tokens)
         if not packs:
             return Stats()
         rows = [row for part in packs for row in part.rows]

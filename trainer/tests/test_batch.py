@@ -99,7 +99,7 @@ class Packs(unittest.TestCase):
         self.assertEqual(part.chosen.tolist(), [1, 2, 3])
         self.assertEqual(part.by_row(torch.tensor([7.0, 8, 9])).tolist(), [[7, 8], [9, 0]])
         self.assertEqual(part.mask().tolist(), [[True, True], [True, False]])
-        self.assertIsNone(part.sees)
+        self.assertIsNone(part.sees(torch.float32))
 
     def test_what_rows_begin_with_is_laid_once(self):
         def of(tokens, *at):
@@ -111,7 +111,7 @@ class Packs(unittest.TestCase):
         self.assertEqual(part.positions.tolist(), [[0, 1, 2, 3, 2, 0, 1]])
         self.assertEqual(part.before.tolist(), [1, 1, 2, 1, 5])  # a token that two rows sampled is predicted at one place
         self.assertEqual(part.chosen.tolist(), [3, 3, 4, 5, 8])
-        self.assertEqual(part.sees[0, 0].int().tolist(), [
+        self.assertEqual(part.sees(torch.bfloat16)[0, 0].exp().int().tolist(), [
             [1, 0, 0, 0, 0, 0, 0],
             [1, 1, 0, 0, 0, 0, 0],
             [1, 1, 1, 0, 0, 0, 0],
@@ -120,6 +120,13 @@ class Packs(unittest.TestCase):
             [0, 0, 0, 0, 0, 1, 0],
             [0, 0, 0, 0, 0, 1, 1],
         ])
+
+    def test_nothing_by_the_square_of_a_pass_is_kept(self):
+        group = [[Row(torch.cat([torch.zeros(400, dtype=torch.long), torch.full((4,), i)]), torch.arange(400, 404), torch.zeros(4), torch.zeros(4), {})] for i in range(100)]
+        (part,) = pack(group, 1000, CPU)
+        self.assertEqual(part.tokens.shape[1], 800)
+        kept = [t.untyped_storage().nbytes() for t in vars(part).values() if isinstance(t, torch.Tensor)]
+        self.assertLess(sum(kept) + 24 * len(part.runs), 800 * 40)
 
     def test_shared_tokens_count_once(self):
         def lengths(units, tokens):

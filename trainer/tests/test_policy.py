@@ -15,7 +15,7 @@ from longhaul_trainer.policy import Policy, Settings
 from longhaul_trainer.train import Optimiser, Trainer, adamw, penalise, score
 from safetensors.torch import load_file, save_file
 from stored import VOCABULARY, batch_file, model_files
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, Qwen3NextConfig, Qwen3NextForCausalLM
 
 CPU = torch.device("cpu")
 LORA = Settings(lora_rank=4, lora_alpha=8)
@@ -102,6 +102,35 @@ class Policies(unittest.TestCase):
         policy = self.policy()
         policy.config.layer_types = ["full_attention", "sliding_attention"]
         self.assertFalse(policy.shares)
+
+    def test_a_mask_is_made_once_a_pass(self):
+        """Attention keeps its mask for the gradient: one of all layers, not one of each."""
+        prompt = torch.arange(40) % VOCABULARY
+        rows = [replace(self.rows[0], tokens=torch.cat([prompt, torch.full((8,), i)]), at=torch.arange(40, 48)) for i in (50, 51)]
+        for settings in (Settings(), Settings(precision="bfloat16")):
+            policy = self.policy(settings)
+            (part,) = policy.passes([[row] for row in rows], 1000)
+            kept = {}
+            with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.setdefault(t.data_ptr(), t), lambda t: t):
+                policy.log_probs(part, 1.0)
+            self.assertEqual(len([t for t in kept.values() if t.shape[-2:] == (56, 56) and not t.requires_grad]), 1)
+
+    def test_state_does_not_run_from_row_to_row(self):
+        """A model of which some layers have a state in place of attention: each row goes by itself."""
+        torch.manual_seed(0)
+        base = self.tmp / "hybrid"
+        Qwen3NextForCausalLM(Qwen3NextConfig(
+            vocab_size=VOCABULARY, hidden_size=32, intermediate_size=48, num_hidden_layers=2, layer_types=["linear_attention", "full_attention"],
+            num_attention_heads=4, num_key_value_heads=2, head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=8,
+            linear_value_head_dim=8, num_experts=0, max_position_embeddings=64,
+        )).save_pretrained(base)
+        policy = self.policy(base=base)
+        self.assertFalse(policy.shares)
+        alone = [score(policy, [row], 0.9, 0, quiet)[0] for row in self.rows]
+        for one, other in zip(score(policy, self.rows, 0.9, 1000, quiet), alone, strict=True):
+            self.near(one, other)
+        with self.assertRaisesRegex(Failure, "loss.use: a pair goes through the model in one pass, and the state of qwen3_next"):
+            policy.passes([self.rows[:2]], 1000)
 
     def test_checkpointed_gradients_are_the_same(self):
         plain, again = self.policy(), self.policy(Settings(gradient_checkpointing="on"))
