@@ -42,7 +42,7 @@ func TestEvaluationCountsFailures(t *testing.T) {
 // A shape that cannot be is the configuration's fault, not a panic.
 func TestImpossibleShape(t *testing.T) {
 	cfg := rl.Config{Env: rl.EnvConfig{Use: "faulty"}, Policy: rl.PolicyConfig{Use: "tiny", Width: 33, Layers: 1, Hidden: 32, Context: 64}}
-	_, _, err := new(Activities).warmUp(t.Context(), cfg, rl.UpdateSpec{})
+	_, _, err := new(Activities).warmUp(t.Context(), nil, cfg, rl.UpdateSpec{})
 	if rl.KindOf(err) != rl.Invalid {
 		t.Fatal(err)
 	}

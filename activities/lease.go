@@ -67,9 +67,13 @@ func endLoan(ctx context.Context, client *policy.Client, cfg rl.Config) error {
 
 // withdrawLoan ends the loan of the GPU that a job had, by the configuration that the job was made under: the run may have been given
 // other policy servers since, and nobody else would think of the ones before. A server that says that it cannot be paused has lent
-// nothing, and one that is no longer the run's is asked once.
+// nothing, and ones that are no longer the run's are asked once: they may be gone for good.
 func (a *Activities) withdrawLoan(ctx context.Context, in Stage, st *store.Store, job string) error {
 	_, spec, known, err := recorded[rl.UpdateSpec](ctx, st, store.JobSpecKey(job))
+	if err != nil {
+		return err
+	}
+	_, now, err := a.open(ctx, in)
 	if err != nil {
 		return err
 	}
@@ -86,7 +90,7 @@ func (a *Activities) withdrawLoan(ctx context.Context, in Stage, st *store.Store
 		return err
 	}
 	err = endLoan(ctx, client, cfg)
-	if rl.KindOf(err) == rl.Refused || err != nil && lender.Config != in.Config && ctx.Err() == nil {
+	if rl.KindOf(err) == rl.Refused || err != nil && cfg.Policy.URL != now.Policy.URL && ctx.Err() == nil {
 		a.log().Warn("a policy server has not taken its GPU back", "run", in.Run, "update", in.Update, "share_gpu", cfg.Policy.ShareGPU, "why", err)
 		return nil
 	}

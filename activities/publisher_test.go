@@ -301,6 +301,33 @@ func TestServersOfOldSettingsAreWoken(t *testing.T) {
 	}
 }
 
+// Another setting of a run that has kept its servers is no reason to give their loan up: cancelling tries until they have it.
+func TestServersThatAreStillTheRunsAreWokenInTheEnd(t *testing.T) {
+	b, p, _ := publishing(t, "lora")
+	b.Jobs.Dir = t.TempDir()
+	well := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !well {
+			http.Error(w, "not yet", http.StatusServiceUnavailable)
+		}
+	}))
+	defer server.Close()
+	cfg := p.config
+	cfg.Policy.ShareGPU, cfg.Policy.URL = "sleep", server.URL+"/v1"
+	job := strings.Repeat("ab", 32)
+	put(t, b, store.JobSpecKey(job), rl.UpdateSpec{Schema: rl.UpdateSpecSchema, Config: put(t, b, "runs/faults/configs/a.json", cfg)})
+	put(t, b, store.JobRecordKey(run, 1), rl.JobRecord{Schema: rl.JobRecordSchema, Key: job, Launcher: "local"})
+	cfg.Update.LearningRate /= 2
+	b.configure(t, cfg)
+	if err := b.cancelJob(t.Context(), b.in.Stage); rl.KindOf(err) != rl.Unavailable {
+		t.Errorf("the loan is given up: %v", err)
+	}
+	well = true
+	if err := b.cancelJob(t.Context(), b.in.Stage); err != nil {
+		t.Error(err)
+	}
+}
+
 // Of two servers one cannot be paused: the other gets its GPU back at once.
 func TestAGPUIsLentByAllOrNone(t *testing.T) {
 	b, p, server := publishing(t, "lora")

@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -20,7 +19,7 @@ func conversation(st *store.Store, cfg rl.Config, spec rl.UpdateSpec, key string
 }
 
 // conversed has a service do the work of a spec. It is brought to its end although the stage was cancelled meanwhile, as with
-// the embedded trainer. An attempt whose worker dies is not on record.
+// the embedded trainer. An attempt whose worker dies is not on record, nor one whose note the store does not take.
 func (a *Activities) conversed(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec, key string) (r rl.UpdateResult, err error) {
 	ctx, cancel := finishing(ctx)
 	defer cancel()
@@ -39,7 +38,10 @@ func (a *Activities) conversed(ctx context.Context, st *store.Store, cfg rl.Conf
 		s.State, s.Exit, s.Why = launch.Lost, -1, words(err)
 	}
 	kept := w.keep(context.WithoutCancel(ctx), s, nil) // the worker may be stopping
-	return r, cmp.Or(err, kept)
+	if kept != nil { // what is trained, and paid, is not done again for a note
+		a.log().Warn("what an attempt took is not on record", "run", spec.Run, "update", spec.Update, "why", kept)
+	}
+	return r, err
 }
 
 // conversations are what a service took for a spec's work; nil where it was not asked.

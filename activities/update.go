@@ -193,7 +193,7 @@ func (a *Activities) Train(ctx context.Context, st *store.Store, cfg rl.Config, 
 		return a.importBase(ctx, st, cfg.Policy.Base)
 	}
 	if spec.Base == nil {
-		trainer, m, err = a.warmUp(ctx, cfg, spec)
+		trainer, m, err = a.warmUp(ctx, st, cfg, spec)
 	} else {
 		trainer, m, err = a.trainBatch(ctx, st, cfg, spec)
 	}

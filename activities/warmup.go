@@ -9,6 +9,7 @@ import (
 	"github.com/longhaul-rl/longhaul/policy"
 	"github.com/longhaul-rl/longhaul/rl"
 	"github.com/longhaul-rl/longhaul/rollout"
+	"github.com/longhaul-rl/longhaul/store"
 	"github.com/longhaul-rl/longhaul/tiny"
 	"github.com/longhaul-rl/longhaul/tiny/nn"
 )
@@ -24,8 +25,8 @@ const (
 // warmUp makes the initial embedded policy: random weights, then supervised updates on fresh demonstrations of
 // easy tasks until greedy play solves easy tasks (warm_up.gate) and warm_up.extra more. The optimiser starts
 // anew afterwards, since its moments belong to another loss.
-func (a *Activities) warmUp(ctx context.Context, cfg rl.Config, spec rl.UpdateSpec) (*nn.Trainer, map[string]float64, error) {
-	world, err := envs.Open(cfg.Env)
+func (a *Activities) warmUp(ctx context.Context, st *store.Store, cfg rl.Config, spec rl.UpdateSpec) (*nn.Trainer, map[string]float64, error) {
+	world, err := a.world(ctx, st, spec.Run, cfg.Env)
 	if err != nil {
 		return nil, nil, err
 	}

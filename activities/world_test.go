@@ -30,4 +30,8 @@ func TestWorldIsPinned(t *testing.T) {
 	if rl.KindOf(err) != rl.Conflict || !strings.Contains(err.Error(), "env.filed: the files here are not those that the run began with (SHA-256 999988887777, then 111122223333)") {
 		t.Error(err)
 	}
+	cfg := rl.Config{Env: rl.EnvConfig{Use: "filed", MaxTurns: 4}}
+	if _, _, err := b.warmUp(t.Context(), b.store, cfg, rl.UpdateSpec{Run: run}); rl.KindOf(err) != rl.Conflict {
+		t.Errorf("a warm-up: %v", err)
+	}
 }
