@@ -16,19 +16,31 @@ const leastSecret = 6
 // Environment is Plain and what a text of NAME=VARIABLE with commas names of this process's own variables; secrets are the values of these,
 // each with its name, for Hider. Error: Unavailable at key when a variable is not set, since another worker may have it.
 func Environment(key, named string) (env []string, secrets map[string]string, err error) {
+	values, err := Named(key, named)
+	if err != nil {
+		return nil, nil, err
+	}
 	env, secrets = Plain(), map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		env, secrets[values[name]] = append(env, name+"="+values[name]), name
+	}
+	return env, secrets, nil
+}
+
+// Named are the values, by name, of what a text of NAME=VARIABLE with commas names of this process's own variables. Errors as
+// Environment's.
+func Named(key, named string) (map[string]string, error) {
+	values := map[string]string{}
 	for pair := range strings.SplitSeq(named, ",") {
 		name, variable, ok := strings.Cut(strings.TrimSpace(pair), "=")
 		if !ok {
 			continue // nothing is named
 		}
-		value := os.Getenv(variable)
-		if value == "" {
-			return nil, nil, rl.Errorf(rl.Unavailable, key, "the environment variable %s is not set where this worker runs", variable)
+		if values[name] = os.Getenv(variable); values[name] == "" {
+			return nil, rl.Errorf(rl.Unavailable, key, "the environment variable %s is not set where this worker runs", variable)
 		}
-		env, secrets[value] = append(env, name+"="+value), name
 	}
-	return env, secrets, nil
+	return values, nil
 }
 
 // Hider puts the names of secrets, values by which they are known here, in their places: in what is recorded, logged or an error. Of

@@ -19,8 +19,9 @@ var agreements = []func(rl.Config) (w wrong, ok bool){
 	mcpAlone, mcpServer, mcpTasks, mcpKeys, mcpEffect, mcpDefaults, mcpTimeout,
 	agentAlone, agentNeeds,
 	tinkerTogether, tinkerRank, tinkerAlone, tinkerLoss, tinkerExtras, tinkerNorm, tinkerTemperature,
-	openenvAlone, openenvHeader, openenvPlaces, codeAlone, codeSandbox, codeTimeout,
-	processAlone, processNeeds, processPlaces,
+	openenvAlone, openenvHeader, codeAlone, codeSandbox, codeTimeout,
+	processAlone, processNeeds,
+	enoughPlaces,
 	ratioCap, ratioCapAlone, length, mismatchCap, klInLoss, referenceUnused, referenceToCome, preference, preferenceAlone,
 }
 

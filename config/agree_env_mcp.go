@@ -1,6 +1,10 @@
 package config
 
-import "github.com/longhaul-rl/longhaul/rl"
+import (
+	"strings"
+
+	"github.com/longhaul-rl/longhaul/rl"
+)
 
 const mcp = "mcp"
 
@@ -8,14 +12,14 @@ const mcp = "mcp"
 var (
 	variables = matching("NAME=VARIABLE, the second a variable of the worker's environment in capitals, with commas between", `^`+oneVariable+`( *, *`+oneVariable+`)*$`)
 	headers   = matching("HEADER=VARIABLE, the second a variable of the worker's environment in capitals, with commas between", `^`+oneHeader+`( *, *`+oneHeader+`)*$`)
-	toolNames = matching("names of tools, with commas between", `^`+oneTool+`( *, *`+oneTool+`)*$`)
+	toolNames = matching("names of tools, each of up to 64 of a-z A-Z 0-9 _ -, with commas between", `^`+oneTool+`( *, *`+oneTool+`)*$`)
 	effects   = matching("TOOL=EFFECT, with commas between; an effect is pure, episode_local, external_idempotent or external_once", `^`+oneEffect+`( *, *`+oneEffect+`)*$`)
 )
 
 const (
 	oneVariable = `[A-Za-z_][A-Za-z0-9_]*=[A-Z_][A-Z0-9_]{0,63}`
 	oneHeader   = `[A-Za-z0-9-]+=[A-Z_][A-Z0-9_]{0,63}`
-	oneTool     = `[A-Za-z0-9_./-]{1,128}`
+	oneTool     = `[a-zA-Z0-9_-]{1,64}`
 	oneEffect   = oneTool + `=(pure|episode_local|external_idempotent|external_once)`
 )
 
@@ -50,7 +54,7 @@ func startMCP(c *rl.Config) {
 	c.Env.Tasks = rl.TasksConfig{Train: rl.TaskRange{Last: 79}, Eval: rl.TaskRange{Last: 19}}
 	c.Env.MaxTurns = 20
 	c.Env.MCP.Command, c.Env.MCP.Tasks = "npx -y @modelcontextprotocol/server-filesystem {dir}", "tasks.jsonl"
-	c.Policy = rl.PolicyConfig{Use: "openai", URL: "http://127.0.0.1:8000/v1", Model: "Qwen/Qwen3-4B", Base: "/models/Qwen3-4B", Publish: "lora", Adapters: "/models/adapters"}
+	c.Policy = rl.PolicyConfig{Use: "openai", URL: "http://127.0.0.1:8000/v1", Model: "Qwen/Qwen3-4B", Base: "/models/Qwen3-4B", Publish: "lora", Adapters: "/models/adapters", Concurrency: c.Policy.Concurrency}
 	c.Group.PerUpdate = 16
 	c.Reward.Use, c.Reward.URL, c.Reward.Model, c.Reward.APIKeyEnv = "judge", "https://api.openai.com/v1", "gpt-5-mini", "OPENAI_API_KEY"
 	c.Update.Use, c.Update.LoRARank = "local", 16
@@ -83,7 +87,7 @@ func mcpKeys(c rl.Config) (wrong, bool) {
 	}{
 		{"env", m.Env != "", m.Command != "", "env.mcp.command"},
 		{"memory", m.Memory != "", m.Command != "" && m.Share == "episode", "env.mcp.command and share: episode"},
-		{"files", m.Files != "", m.Command != "", "env.mcp.command"},
+		{"files", m.Files != "", strings.Contains(m.Command, "{dir}"), "{dir} in env.mcp.command"},
 		{"headers", m.Headers != "", m.URL != "", "env.mcp.url"},
 		{"reuse", m.Reuse != 0, m.Share == "episode", "share: episode"},
 		{"servers", m.Servers != 0, m.Share == "episode", "share: episode"},
@@ -101,17 +105,27 @@ func mcpEffect(c rl.Config) (wrong, bool) {
 	if c.Env.Use == mcp && m.Share != "episode" && m.Effect == "" {
 		return disagree("no env.mcp.effect", "pure, external_idempotent or external_once, with share: "+m.Share, "what calls change is shared by all episodes", "env.mcp.effect", "env.mcp.share", "env.mcp"), false
 	}
-	return disagree("episode_local", "another effect with share: "+m.Share, "what calls change is shared by all episodes", "env.mcp.effect", "env.mcp.share"), m.Share == "episode" || m.Effect != "episode_local"
+	key, local := "env.mcp.effect", m.Effect == "episode_local"
+	if strings.Contains(m.Effects, "=episode_local") {
+		key, local = "env.mcp.effects", true
+	}
+	return disagree("episode_local", "another effect with share: "+m.Share, "what calls change is shared by all episodes", key, "env.mcp.share"), m.Share == "episode" || !local
 }
 
 func mcpDefaults(c rl.Config) (wrong, bool) {
 	m := c.Env.MCP
+	own := m.Share == "episode"
 	for _, k := range []struct {
-		key  string
-		none bool
-	}{{"share", m.Share == ""}, {"output_bytes", m.OutputBytes == 0}, {"reuse", m.Share == "episode" && m.Reuse == 0}, {"servers", m.Share == "episode" && m.Servers == 0}, {"effect", m.Share == "episode" && m.Effect == ""}} {
+		key, expected string
+		none          bool
+	}{
+		{"share", "episode or worker", m.Share == ""}, {"output_bytes", "the bytes of a result that the agent is shown, above 0", m.OutputBytes == 0},
+		{"reuse", "how many episodes a server has one after the other, above 0", own && m.Reuse == 0},
+		{"servers", "how many servers a worker has at once, above 0", own && m.Servers == 0},
+		{"effect", "what calls change: pure, episode_local, external_idempotent or external_once", own && m.Effect == ""},
+	} {
 		if k.none && c.Env.Use == mcp {
-			return disagree("0 or nothing", "a value", "", "env.mcp."+k.key, "env.mcp"), false
+			return disagree("0 or nothing", k.expected, "", "env.mcp."+k.key, "env.mcp"), false
 		}
 	}
 	return wrong{}, true

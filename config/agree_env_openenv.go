@@ -1,8 +1,6 @@
 package config
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -15,8 +13,7 @@ var (
 	fieldNames = matching("names of fields, with commas between, such as board,legal_moves", `^[A-Za-z_][A-Za-z0-9_]*( *, *[A-Za-z_][A-Za-z0-9_]*)*$`)
 )
 
-// fitOpenEnv fills in how servers of OpenEnv are used. As many episodes are live as there are sessions: more would only
-// wait for one, on their own time.
+// fitOpenEnv fills in how servers of OpenEnv are used.
 func fitOpenEnv(c *rl.Config, given func(path string) bool) {
 	o := &c.Env.OpenEnv
 	if c.Env.Use != "openenv" {
@@ -38,14 +35,6 @@ func fitOpenEnv(c *rl.Config, given func(path string) bool) {
 	if o.HeaderEnv != "" && !given("env.openenv.header") {
 		o.Header = "Authorization"
 	}
-	if !given("policy.concurrency") {
-		c.Policy.Concurrency = openenvSessions(*c)
-	}
-}
-
-// openenvSessions is how many episodes the servers have room for.
-func openenvSessions(c rl.Config) int {
-	return c.Env.OpenEnv.Sessions * (1 + strings.Count(c.Env.OpenEnv.URL, ","))
 }
 
 func openenvAlone(c rl.Config) (wrong, bool) {
@@ -57,10 +46,4 @@ func openenvHeader(c rl.Config) (wrong, bool) {
 	o := c.Env.OpenEnv
 	return disagree("no env.openenv.header_env", "the environment variable that holds the value of "+o.Header, "", "env.openenv.header_env", "env.openenv.header"),
 		o.Header == "" || o.HeaderEnv != ""
-}
-
-func openenvPlaces(c rl.Config) (wrong, bool) {
-	n := openenvSessions(c)
-	return disagree(fmt.Sprint(c.Policy.Concurrency), fmt.Sprintf("at most the %d sessions that the servers of env.openenv.url have", n), "an episode that waits for a session spends its own time on it",
-		"policy.concurrency", "env.openenv.sessions"), c.Env.Use != "openenv" || c.Policy.Concurrency > 0 && c.Policy.Concurrency <= n
 }

@@ -1,14 +1,12 @@
 package config
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// fitProcess fills in how many programs there are. As many episodes are live as they have places: more would only
-// wait for one, on their own time.
+// fitProcess fills in how many programs there are.
 func fitProcess(c *rl.Config, given func(path string) bool) {
 	p := &c.Env.Process
 	if c.Env.Use != "process" {
@@ -22,9 +20,6 @@ func fitProcess(c *rl.Config, given func(path string) bool) {
 		if !given("env.process." + path) {
 			set()
 		}
-	}
-	if !given("policy.concurrency") {
-		c.Policy.Concurrency = max(1, p.Processes*p.Episodes)
 	}
 }
 
@@ -45,10 +40,4 @@ func processNeeds(c rl.Config) (wrong, bool) {
 	}
 	return disagree("no env.process.command", "the command that starts the program, such as python3 world.py", "", "env.process.command", "env.process", "env.use"),
 		c.Env.Use != "process" || c.Env.Process.Command != ""
-}
-
-func processPlaces(c rl.Config) (wrong, bool) {
-	n := max(1, c.Env.Process.Processes*c.Env.Process.Episodes)
-	return disagree(fmt.Sprint(c.Policy.Concurrency), fmt.Sprintf("1 to %d, env.process.processes x episodes", n), "an episode that waits for a place spends its own time on it",
-		"policy.concurrency", "env.process.episodes"), c.Env.Use != "process" || c.Policy.Concurrency > 0 && c.Policy.Concurrency <= n
 }

@@ -82,6 +82,7 @@ func fit(c *rl.Config, given func(path string) bool) {
 	fitClusters(&c.Update, given)
 	fitMCP(&c.Env, given)
 	fitAgent(&c.Env, given)
+	fitPlaces(c, given)
 	lower("update.minibatches", &c.Update.Minibatches, c.Group.Size*c.Group.PerUpdate)
 	lower("eval.tasks", &c.Eval.Tasks, c.Env.Tasks.Eval.Len())
 	lower("sampling.max_tokens", &c.Sampling.MaxTokens, c.Policy.Context-1)

@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -49,7 +50,7 @@ func (c Check) valid() error {
 		return errors.New("only a file can be absent")
 	case c.Arguments != nil && c.Tool == "":
 		return errors.New("arguments are a tool's")
-	case c.File != "" && !filepath.IsLocal(c.File):
+	case c.File != "" && !inside(c.File):
 		return fmt.Errorf("the file %q does not lie in {dir}", c.File)
 	}
 	_, err := regexp.Compile(c.Matches)
@@ -121,7 +122,7 @@ func (e *env) check(ctx context.Context, c Check) (bool, error) {
 		}
 		return err == nil && c.holds(shown(string(b), e.server.dir)), nil // a directory, or a link to nowhere, is not what was asked for
 	}
-	r, refused, err := e.server.ask(ctx, c.Tool, e.world.arguments(c.Arguments, e.server.dir))
+	r, refused, err := e.server.ask(ctx, &mcp.CallToolParams{Name: c.Tool, Arguments: e.world.arguments(c.Arguments, e.server.dir)})
 	switch {
 	case err != nil:
 		return false, err

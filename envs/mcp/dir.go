@@ -58,12 +58,13 @@ func (s *server) clean(files map[string]string) error {
 	if s.dir == "" {
 		return nil
 	}
+	s.spoilt.Store(true) // until it is done: whoever is cut off here leaves a directory of both episodes
 	left, err := os.ReadDir(s.dir)
 	for _, entry := range left {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir, entry.Name())))
 	}
-	if err == nil && s.world.config.Files != "" {
-		err = os.CopyFS(s.dir, os.DirFS(s.world.config.Files))
+	if err == nil && s.of.files != "" {
+		err = os.CopyFS(s.dir, os.DirFS(s.of.files))
 	}
 	for path, content := range files {
 		path = filepath.Join(s.dir, path)
@@ -73,9 +74,9 @@ func (s *server) clean(files map[string]string) error {
 		}
 	}
 	if err != nil {
-		s.spoilt.Store(true)
 		return rl.Errorf(rl.Unavailable, at, "the directory of the episode: %w", err)
 	}
+	s.spoilt.Store(false)
 	return nil
 }
 

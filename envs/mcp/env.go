@@ -61,7 +61,11 @@ func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
 	if wrong := e.wrong(call); wrong != "" {
 		return envs.Result{Content: "bad call: " + wrong}, nil
 	}
-	r, err := e.server.call(ctx, call.Name, e.world.arguments(call.Arguments, e.server.dir))
+	key := ""
+	if tool, _ := e.world.spec.Tool(call.Name); tool.Effect == envs.ExternalIdempotent {
+		key = call.Key
+	}
+	r, err := e.server.call(ctx, call.Name, e.world.arguments(call.Arguments, e.server.dir), key)
 	if err != nil {
 		e.lost = true
 		return envs.Result{}, err
@@ -83,7 +87,7 @@ func (e *env) wrong(call envs.Call) string {
 }
 
 // arguments are a call's as the server gets them.
-func (w *world) arguments(given json.RawMessage, dir string) json.RawMessage {
+func (s *Servers) arguments(given json.RawMessage, dir string) json.RawMessage {
 	if given == nil {
 		return json.RawMessage("{}")
 	}
@@ -91,8 +95,8 @@ func (w *world) arguments(given json.RawMessage, dir string) json.RawMessage {
 }
 
 // render is a result as the agent sees it.
-func (w *world) render(r *mcp.CallToolResult, dir string) string {
-	return w.hide.Replace(shown(text(r), dir))
+func (s *Servers) render(r *mcp.CallToolResult, dir string) string {
+	return s.hide.Replace(shown(text(r), dir))
 }
 
 // Snapshot is not possible: what a server knows is its own.

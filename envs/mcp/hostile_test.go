@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // The test binary is also an MCP server that does all that servers should not; it is one when its first argument is "serve".
@@ -26,6 +29,7 @@ func command(flags string) string { return "'" + os.Args[0] + "' serve " + flags
 
 type hostile struct {
 	out   io.Writer
+	flags string
 	notes []string // its state
 }
 
@@ -36,7 +40,7 @@ const hostileTools = `[
 
 func serve(flags []string) {
 	has := strings.Join(flags, " ")
-	s := &hostile{out: os.Stdout}
+	s := &hostile{out: os.Stdout, flags: has}
 	fmt.Fprintln(os.Stderr, "starting up")
 	if strings.Contains(has, "chatty") {
 		fmt.Println("Welcome to the server!\n\n{\"level\":\"info\"}")
@@ -57,9 +61,13 @@ func serve(flags []string) {
 			Params struct {
 				Name      string
 				Arguments json.RawMessage
+				Meta      json.RawMessage `json:"_meta"`
 			}
 		}
 		if json.Unmarshal(line, &r) == nil && r.ID != nil {
+			if strings.Contains(has, "keyed") {
+				r.Params.Arguments = r.Params.Meta
+			}
 			s.answer(string(r.ID), r.Method, r.Params.Name, r.Params.Arguments)
 		}
 	}
@@ -71,14 +79,34 @@ func serve(flags []string) {
 func (s *hostile) answer(id, method, tool string, arguments json.RawMessage) {
 	switch method {
 	case "initialize":
-		s.result(id, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"hostile","version":"1"},"instructions":"Mind the gap."}`)
+		said := "Mind the gap."
+		if strings.Contains(s.flags, "tells") {
+			said = "Mind the " + os.Getenv("TOKEN") + "."
+		}
+		s.result(id, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"hostile","version":"1"},"instructions":`+strconv.Quote(said)+`}`)
 	case "tools/list":
-		s.result(id, `{"tools":`+strings.ReplaceAll(hostileTools, "\n", "")+`}`)
+		s.result(id, `{"tools":`+s.tools()+`}`)
+		if strings.Contains(s.flags, "deaf") {
+			time.Sleep(time.Hour)
+		}
 	case "tools/call":
 		s.call(id, tool, arguments)
 	default:
 		fmt.Fprintf(s.out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`+"\n", id)
 	}
+}
+
+func (s *hostile) tools() string {
+	var all []map[string]any
+	json.Unmarshal([]byte(hostileTools), &all)
+	if strings.Contains(s.flags, "shuffled") {
+		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	}
+	if strings.Contains(s.flags, "dotted") {
+		all[1]["name"] = "fs.read"
+	}
+	b, _ := json.Marshal(all)
+	return string(b)
 }
 
 func (s *hostile) result(id, result string) {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
-	"slices"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,12 +43,20 @@ func opened(t testing.TB, c rl.MCPConfig, tasks ...Task) envs.World {
 	if len(tasks) == 0 {
 		tasks = []Task{{Goal: "do it"}, {Goal: "do it well", Split: rl.Eval}}
 	}
-	w, _, err := Open(settings(c), tasks)
+	s, err := Open(context.Background(), settings(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	w, err := s.World(tasks)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
+
+// serversOf are those of a world.
+func serversOf(w envs.World) *Servers { return w.New().(*env).world.Servers }
 
 // begun is an episode of a world's first task.
 func begun(t testing.TB, w envs.World) envs.Env {
@@ -185,6 +195,10 @@ func TestKillInMidCall(t *testing.T) {
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	t.Setenv("SET", "some value")
+	full := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(full, "a"), 0o755), os.WriteFile(filepath.Join(full, "a/b"), []byte("x"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		config rl.MCPConfig
 		task   Task
@@ -192,20 +206,28 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		want   string
 	}{
 		{rl.MCPConfig{Command: "no-such-program x"}, Task{}, rl.Invalid, "env.mcp.command: it cannot be started: "},
-		{rl.MCPConfig{Command: "node 'x"}, Task{}, rl.Invalid, "env.mcp.command: a quote ' has no end"},
-		{rl.MCPConfig{Command: command("no-start"), Env: "DATABASE=SET"}, Task{}, rl.Unavailable, "environment mcp: when it does not begin a session: "},
-		{rl.MCPConfig{Command: "true"}, Task{}, rl.Unavailable, "environment mcp: when it does not begin a session: "},
-		{rl.MCPConfig{URL: "http://127.0.0.1:1/mcp"}, Task{}, rl.Unavailable, "environment mcp: when it does not begin a session: "},
+		{rl.MCPConfig{Command: "node 'x"}, Task{}, rl.Invalid, "env.mcp.command: a quote has no end"},
+		{rl.MCPConfig{Command: command("no-start"), Env: "DATABASE=SET"}, Task{}, rl.Unavailable, "environment mcp: when a session was begun with " + os.Args[0] + " (env.mcp.command): "},
+		{rl.MCPConfig{Command: "true"}, Task{}, rl.Unavailable, "environment mcp: when a session was begun with true (env.mcp.command): "},
+		{rl.MCPConfig{URL: "http://127.0.0.1:1/mcp"}, Task{}, rl.Unavailable, "environment mcp: when a session was begun with env.mcp.url: "},
 		{rl.MCPConfig{Command: command(""), Env: "A=UNSET"}, Task{}, rl.Unavailable, "env.mcp.env: the environment variable UNSET is not set where this worker runs"},
 		{rl.MCPConfig{Command: command(""), Tools: "echo, say"}, Task{}, rl.Invalid, "env.mcp.tools: the server has no tool say; it has act, echo, note"},
-		{rl.MCPConfig{Command: command(""), Effects: "say=pure"}, Task{}, rl.Invalid, "env.mcp.effects: the server has no tool say; it has act, echo, note"},
+		{rl.MCPConfig{Command: command(""), Effects: "say=pure"}, Task{}, rl.Invalid, "env.mcp.effects: the agent has no tool say; it has act, echo, note"},
+		{rl.MCPConfig{Command: command(""), Tools: "echo", Effects: "note=pure"}, Task{}, rl.Invalid, "env.mcp.effects: the agent has no tool note; it has echo"},
+		{rl.MCPConfig{Command: command("dotted")}, Task{}, rl.Invalid, `env.mcp.tools: the server's tool "fs.read" has no name that models can call it by`},
 		{rl.MCPConfig{Command: command(""), Files: "/no/such/directory"}, Task{}, rl.Invalid, "env.mcp.files: "},
 		{rl.MCPConfig{Command: command("")}, Task{Files: map[string]string{"a": "b"}}, rl.Invalid, `env.mcp.command: the task "g" has files, and there is no {dir} for them`},
 		{rl.MCPConfig{Command: command("{dir}"), Share: "worker"}, Task{Files: map[string]string{"a": "b"}}, rl.Invalid, `env.mcp.share: the task "g" has files, and all episodes have the same directory`},
+		{rl.MCPConfig{Command: command("{dir}"), Files: full}, Task{Files: map[string]string{"a": "b"}}, rl.Invalid, `env.mcp.files: the file a of the task "g" is a directory here, or lies in a file`},
+		{rl.MCPConfig{Command: command("{dir}"), Files: full}, Task{Files: map[string]string{"a/b/c": "d"}}, rl.Invalid, `env.mcp.files: the file a/b/c of the task "g" is a directory here, or lies in a file`},
 		{rl.MCPConfig{Command: command("")}, Task{Checks: []Check{{Tool: "say", Is: "x"}}}, rl.Invalid, `env.mcp.tasks: the task "g" names the tool say, which the server does not have`},
 	} {
 		c.task.Goal = "g"
-		_, _, err := Open(settings(c.config), []Task{c.task})
+		s, err := Open(t.Context(), settings(c.config))
+		if err == nil {
+			_, err = s.World([]Task{c.task})
+			s.Close()
+		}
 		if rl.KindOf(err) != c.kind || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c.config, err)
 		}
@@ -220,9 +242,13 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 func TestSecretsStayWithTheServer(t *testing.T) {
 	t.Setenv("SERVICE_KEY", "hunter2hunter2")
 	t.Setenv("OTHER_KEY", "another secret")
-	e := begun(t, opened(t, rl.MCPConfig{Command: command(""), Env: "TOKEN=SERVICE_KEY"}))
+	w := opened(t, rl.MCPConfig{Command: command("tells"), Env: "TOKEN=SERVICE_KEY"})
+	e := begun(t, w)
+	if said := e.Spec().System; !strings.HasSuffix(said, "Mind the [TOKEN].") {
+		t.Error(said)
+	}
 	got := step(t, e, "act", `{"what":"env"}`)
-	if !strings.Contains(got, "TOKEN=[SERVICE_KEY]") || strings.Contains(got, "hunter2") || strings.Contains(got, "another secret") {
+	if !strings.Contains(got, "TOKEN=[TOKEN]") || strings.Contains(got, "hunter2") || strings.Contains(got, "another secret") {
 		t.Error(got)
 	}
 }
@@ -247,11 +273,19 @@ func TestSpec(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
-	got, err := words(`npx  -y "a b"'c' '' {dir}/x`)
-	if want := []string{"npx", "-y", "a bc", "", "{dir}/x"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q, %v", got, err)
+// A call that is idempotent by its key has it with it; no other call has.
+func TestCallsHaveTheirKeys(t *testing.T) {
+	for effect, has := range map[string]bool{"external_idempotent": true, "external_once": false, "pure": false} {
+		e := begun(t, opened(t, rl.MCPConfig{Command: command("keyed"), Effect: effect}))
+		c := call("echo", `{"text":"x"}`)
+		c.Key = "a/1/t/0/2/0"
+		if r, err := e.Step(t.Context(), c); err != nil || strings.Contains(r.Content, `"longhaul/idempotency-key":"a/1/t/0/2/0"`) != has {
+			t.Errorf("%s: %+v, %v", effect, r, err)
+		}
 	}
+}
+
+func TestBytes(t *testing.T) {
 	for s, want := range map[string]int64{"2Gi": 2 << 30, "1.5M": 1500000, "": 0} {
 		if s != "" && bytesOf(s) != want {
 			t.Errorf("%s: %d", s, bytesOf(s))

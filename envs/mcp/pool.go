@@ -13,22 +13,24 @@ import (
 // pool hands servers to episodes. With share: episode each has one to itself, and there are at most so many at once; what a server
 // takes is time to start (most of it CPU) and memory. With share: worker all have the same.
 type pool struct {
-	world *world
+	of    *Servers
 	room  chan struct{} // one element an episode with a server of its own; nil: all share one
 	start chan struct{} // one element a server that is starting
 
-	mu   sync.Mutex
-	live []*server
-	idle []*server // of the live ones, the last used last
+	mu       sync.Mutex
+	live     []*server
+	idle     []*server // of the live ones, the last used last
+	starting int       // servers that are to be live
+	closed   bool      // a server that comes back is ended
 }
 
 // unused is how long a server is kept that no episode uses.
 const unused = time.Minute
 
-func newPool(w *world) *pool {
-	p := &pool{world: w, start: make(chan struct{}, runtime.GOMAXPROCS(0))}
-	if w.config.Share == "episode" {
-		p.room = make(chan struct{}, w.config.Servers)
+func newPool(s *Servers) *pool {
+	p := &pool{of: s, start: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	if s.config.Share == "episode" {
+		p.room = make(chan struct{}, s.config.Servers)
 	} else {
 		p.start = make(chan struct{}, 1)
 	}
@@ -59,7 +61,7 @@ func (p *pool) own(ctx context.Context) (*server, error) {
 		}
 		select {
 		case p.start <- struct{}{}:
-			if p.fits() {
+			if p.admits() {
 				defer func() { <-p.start }()
 				return p.begin(ctx)
 			}
@@ -77,30 +79,42 @@ func (p *pool) own(ctx context.Context) (*server, error) {
 
 const memoryPause = 100 * time.Millisecond
 
-// used is an idle server, or nil.
+// used is an idle server, or nil. One whose process has ended meanwhile is nobody's.
 func (p *pool) used() *server {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := len(p.idle)
-	if n == 0 {
-		return nil
+	for {
+		p.mu.Lock()
+		n := len(p.idle)
+		if n == 0 {
+			p.mu.Unlock()
+			return nil
+		}
+		s := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		s.episodes++
+		p.mu.Unlock()
+		if s.lives() {
+			return s
+		}
+		p.end(s)
 	}
-	s := p.idle[n-1]
-	p.idle = p.idle[:n-1]
-	s.episodes++
-	return s
 }
 
-// fits reports whether the memory limit leaves room for one more server, as large as those there are in the mean. The first
-// always fits.
-func (p *pool) fits() bool {
-	limit := p.world.memory
-	if limit == 0 {
-		return true
-	}
+// admits reports whether the memory limit leaves room for one more server, as large as those there are in the mean, beside those that
+// are starting, and then counts it among these. The first always fits.
+func (p *pool) admits() bool {
 	live := p.processes()
-	n := int64(len(live))
-	return n == 0 || child.Memory(live)/n*(n+1) <= limit
+	limit, n, each := p.of.memory, int64(len(live)), int64(0)
+	if n > 0 {
+		each = child.Memory(live) / n
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := n + int64(p.starting)
+	fits := limit == 0 || all == 0 || n > 0 && each*(all+1) <= limit
+	if fits {
+		p.starting++
+	}
+	return fits
 }
 
 func (p *pool) processes() (all []*child.Process) {
@@ -114,19 +128,20 @@ func (p *pool) processes() (all []*child.Process) {
 	return all
 }
 
-// begin starts a server. The caller has a place in start.
+// begin starts a server, which counts among those that are starting. The caller has a place in start.
 func (p *pool) begin(ctx context.Context) (*server, error) {
-	s, err := p.world.start(ctx)
+	s, err := p.of.start(ctx)
 	if err == nil {
-		if err = p.world.same(ctx, s); err != nil {
+		if err = p.of.same(ctx, s); err != nil {
 			s.close()
 		}
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.starting--
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	s.episodes++
 	p.live = append(p.live, s)
 	return s, nil
@@ -142,32 +157,41 @@ func (p *pool) shared(ctx context.Context) (*server, error) {
 	}
 	p.mu.Lock()
 	for _, s := range p.live {
-		if !s.spoilt.Load() {
+		if !s.spoilt.Load() && s.lives() {
 			s.episodes++
 			p.mu.Unlock()
 			return s, nil
 		}
 	}
+	over := slices.DeleteFunc(slices.Clone(p.live), func(s *server) bool { return s.episodes > 0 })
+	p.starting++
 	p.mu.Unlock()
-	s, err := p.begin(ctx)
-	if err == nil {
-		err = s.clean(nil)
+	for _, s := range over { // it ended while nobody used it
+		p.end(s)
 	}
-	return s, err
+	s, err := p.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.clean(nil); err != nil {
+		p.leave(s)
+		return nil, err
+	}
+	return s, nil
 }
 
 // give takes a server back. One that may serve no further episode is ended.
 func (p *pool) give(s *server) {
 	p.mu.Lock()
-	episodes := s.episodes
+	episodes, closed := s.episodes, p.closed
 	p.mu.Unlock()
 	if p.room == nil {
 		p.leave(s)
 		return
 	}
 	defer func() { <-p.room }()
-	over := s.spoilt.Load() || episodes >= p.world.config.Reuse
-	if limit := p.world.memory; !over && limit > 0 {
+	over := closed || s.spoilt.Load() || episodes >= p.of.config.Reuse
+	if limit := p.of.memory; !over && limit > 0 {
 		over = child.Memory(p.processes()) > limit
 	}
 	if over {
@@ -184,7 +208,7 @@ func (p *pool) give(s *server) {
 func (p *pool) leave(s *server) {
 	p.mu.Lock()
 	s.episodes--
-	last := s.spoilt.Load() && s.episodes == 0
+	last := s.episodes == 0 && (p.closed || s.spoilt.Load() || !s.lives())
 	p.mu.Unlock()
 	if last {
 		p.end(s)
@@ -201,6 +225,23 @@ func (p *pool) forget(s *server, episodes int) {
 	}
 	p.mu.Unlock()
 	if was {
+		p.end(s)
+	}
+}
+
+// close ends the servers that no episode has. One that an episode has ends with that.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.closed = true
+	var unused []*server
+	for _, s := range p.live {
+		if p.room == nil && s.episodes == 0 || slices.Contains(p.idle, s) {
+			unused = append(unused, s)
+		}
+	}
+	p.idle = nil
+	p.mu.Unlock()
+	for _, s := range unused {
 		p.end(s)
 	}
 }

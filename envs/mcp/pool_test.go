@@ -2,8 +2,9 @@ package mcp
 
 import (
 	"context"
-	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,9 +36,7 @@ func TestThePool(t *testing.T) {
 	if seen["1 notes"] < 4 || seen["4 notes"] > 0 || seen["2 notes"] == 0 {
 		t.Errorf("%v", seen) // this server keeps its state: it is not one to be used again
 	}
-	for _, s := range slices.Clone(begun(t, w).(*env).world.pool.live) {
-		s.close()
-	}
+	serversOf(w).Close()
 	none(t)
 }
 
@@ -51,6 +50,24 @@ func TestTheMemoryLimit(t *testing.T) {
 		t.Errorf("a second server: %v", err)
 	}
 	first.Close()
+	var began atomic.Int32 // of some that are to start at the same time
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			e := w.New()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if _, err := e.Reset(ctx, w.Task(rl.Train, 0)); err == nil {
+				began.Add(1)
+				<-ctx.Done()
+			}
+			e.Close()
+		})
+	}
+	all.Wait()
+	if n := began.Load(); n != 1 {
+		t.Errorf("%d servers at once", n)
+	}
 	if _, err := second.Reset(t.Context(), w.Task(rl.Train, 0)); err != nil {
 		t.Error(err)
 	}
@@ -81,6 +98,65 @@ func TestASharedServer(t *testing.T) {
 	if n := child.Left(); n != 1 {
 		t.Errorf("%d servers for the next episodes", n)
 	}
-	c.(*env).world.pool.live[0].close()
+	serversOf(w).Close()
 	none(t)
+	w = opened(t, rl.MCPConfig{Command: command("{dir}"), Share: "worker", Effect: "pure", Files: t.TempDir()})
+	serversOf(w).Close()
+	for range 3 { // its directory cannot be made any more
+		if _, err := w.New().Reset(t.Context(), w.Task(rl.Train, 0)); rl.KindOf(err) != rl.Unavailable {
+			t.Error(err)
+		}
+	}
+	none(t)
+}
+
+// A server whose process ended while no episode had it is nobody's.
+func TestAServerThatEndedIsNotHandedOut(t *testing.T) {
+	for _, c := range []rl.MCPConfig{{Reuse: 100}, {Share: "worker", Effect: "pure"}} {
+		c.Command = command("")
+		w := opened(t, c)
+		for range 2 {
+			e := begun(t, w).(*env)
+			if got := step(t, e, "note", `{}`); got != "1 notes" {
+				t.Error(got)
+			}
+			s := e.server
+			e.Close()
+			s.process.Kill()
+			<-s.process.Done()
+		}
+		serversOf(w).Close()
+		none(t)
+	}
+}
+
+// A server that does not read what it is sent holds nobody up, and is not the next episode's.
+func TestADeafServer(t *testing.T) {
+	w := opened(t, rl.MCPConfig{Command: command("deaf"), Reuse: 100})
+	e := begun(t, w).(*env)
+	deaf := e.server
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := e.Step(ctx, call("note", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`)); rl.KindOf(err) != rl.Unavailable || !strings.Contains(err.Error(), "note gave no result in time") {
+		t.Error(err)
+	}
+	e.Close()
+	if next := begun(t, w).(*env); next.server == deaf {
+		t.Error("the next episode has it")
+	}
+}
+
+// Servers that list their tools in another order each time are the same server.
+func TestTheOrderOfToolsIsNobodys(t *testing.T) {
+	w := opened(t, rl.MCPConfig{Command: command("shuffled")})
+	for range 8 {
+		e := begun(t, w)
+		if tools := e.Spec().Tools; tools[0].Name != "act" || tools[1].Name != "echo" || tools[2].Name != "note" {
+			t.Errorf("%+v", tools)
+		}
+		e.Close()
+	}
+	if other := opened(t, rl.MCPConfig{Command: command("shuffled")}); other.Digest != w.Digest {
+		t.Error("another digest")
+	}
 }

@@ -170,6 +170,7 @@ func TestFilesystemServer(t *testing.T) {
 			t.Errorf("%s: %q", arguments, got)
 		}
 	}
+	e.Close()
 	closeAll(t, w)
 }
 
@@ -188,8 +189,7 @@ func TestAWorldOfAFile(t *testing.T) {
 			}
 		}
 	}
-	c.MCP.Reuse = 1
-	again, _, err := Open(c.MCP, nil)
+	again, err := serversOf(w).World(nil)
 	if err != nil || again.Digest == w.Digest {
 		t.Errorf("other tasks have the same digest, or %v", err)
 	}
@@ -265,10 +265,7 @@ func TestHTTPSessionsAreLost(t *testing.T) {
 // closeAll ends what a world keeps for the next episodes, and counts what is left.
 func closeAll(t testing.TB, w envs.World) {
 	t.Helper()
-	p := w.New().(*env).world.pool
-	for _, s := range append([]*server{}, p.live...) {
-		p.end(s)
-	}
+	serversOf(w).Close()
 	none(t)
 }
 
@@ -295,7 +292,7 @@ func TestManyEpisodes(t *testing.T) {
 		began := time.Now()
 		episodes(t, w, c.n)
 		took := time.Since(began)
-		w.New().(*env).world.network.(*http.Transport).CloseIdleConnections()
+		serversOf(w).network.(*http.Transport).CloseIdleConnections()
 		after := measured()
 		closeAll(t, w)
 		t.Logf("%-20s %d episodes in %v; before and after: %s, %s", c.name, c.n, took.Round(time.Millisecond), before, after)

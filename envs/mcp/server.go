@@ -21,7 +21,7 @@ import (
 
 // server is a session with a server: with a process that is ours, or with one at a URL.
 type server struct {
-	world   *world
+	of      *Servers
 	session *mcp.ClientSession
 	process *child.Process // nil at a URL
 	dir     string         // the agent's directory; empty: the command has no {dir}
@@ -43,19 +43,20 @@ const (
 // initialize is the newest version of the protocol that has sessions.
 const initialize = "2025-11-25"
 
-// start begins a session with a new server. Errors: Invalid at env.mcp.command when there is no such program; Unavailable.
-func (w *world) start(ctx context.Context) (*server, error) {
+// start begins a session with a new server. Errors: Invalid at env.mcp.command when there is no such program; Refused when it turns the
+// request away; Unavailable.
+func (of *Servers) start(ctx context.Context) (*server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	s, err := w.begin(ctx, initialize)
-	if _, refused := errors.AsType[*jsonrpc.Error](err); refused && rl.KindOf(err) == rl.Unavailable {
-		s, err = w.begin(ctx, "") // it knows nothing but what is newer
+	s, err := of.begin(ctx, initialize)
+	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code != rejected {
+		s, err = of.begin(ctx, "") // it knows nothing but what is newer
 	}
 	return s, err
 }
 
-func (w *world) begin(ctx context.Context, version string) (s *server, err error) {
-	s = &server{world: w, said: &tail{}}
+func (of *Servers) begin(ctx context.Context, version string) (s *server, err error) {
+	s = &server{of: of, said: &tail{}}
 	transport, err := s.transport()
 	if err != nil {
 		s.close()
@@ -66,7 +67,11 @@ func (w *world) begin(ctx context.Context, version string) (s *server, err error
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 	})
 	if s.session, err = client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version}); err != nil {
-		err = s.lost("it does not begin a session", err)
+		if answer, ok := errors.AsType[*status](err); ok && answer.key() != "" {
+			err = rl.Errorf(rl.Refused, answer.key(), "the server answers %w", answer)
+		} else {
+			err = s.lost("a session was begun with "+of.called(), err)
+		}
 		s.close()
 		return nil, err
 	}
@@ -75,7 +80,7 @@ func (w *world) begin(ctx context.Context, version string) (s *server, err error
 
 // transport starts the process, where there is one to start.
 func (s *server) transport() (_ mcp.Transport, err error) {
-	w := s.world
+	w := s.of
 	if w.config.URL != "" {
 		return &mcp.StreamableClientTransport{
 			Endpoint: w.config.URL, HTTPClient: carrier{w.headers, w.network}.client(), MaxEventSize: maxFrame,
@@ -103,13 +108,20 @@ const noise = 3
 
 func (s *server) drop(line []byte, why error) {
 	if n := s.dropped.Add(1); n <= noise {
-		envs.Log.Warn("an MCP server wrote to its output what is no message; it is dropped", "server", s.process.String(), "line", clip(s.world.hide.Replace(string(line))), "why", why)
+		envs.Log.Warn("an MCP server wrote to its output what is no message; it is dropped", "server", s.process.String(), "line", clip(s.of.hide.Replace(string(line))), "why", why)
 	}
 }
 
-// call calls a tool for the agent. What the server answers is a result, an error of its own included. Errors are those of ask.
-func (s *server) call(ctx context.Context, tool string, arguments json.RawMessage) (*mcp.CallToolResult, error) {
-	r, refused, err := s.ask(ctx, tool, arguments)
+// keyed is the name under which a server finds what makes a call the same as an earlier one, in the call's _meta.
+const keyed = "longhaul/idempotency-key"
+
+// call calls a tool for the agent, with a key where that is not empty. What the server answers is a result, an error of its own included. Errors are those of ask.
+func (s *server) call(ctx context.Context, tool string, arguments json.RawMessage, key string) (*mcp.CallToolResult, error) {
+	p := &mcp.CallToolParams{Name: tool, Arguments: arguments}
+	if key != "" {
+		p.Meta = mcp.Meta{keyed: key}
+	}
+	r, refused, err := s.ask(ctx, p)
 	if refused != "" {
 		r = &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: refused}}}
 	}
@@ -118,19 +130,33 @@ func (s *server) call(ctx context.Context, tool string, arguments json.RawMessag
 
 // ask calls a tool, and gives its result or the server's words for why there is none. Errors, Unavailable both: when no answer came
 // in time, so that nobody knows whether the call was executed; and when the server or its session is lost.
-func (s *server) ask(ctx context.Context, tool string, arguments json.RawMessage) (r *mcp.CallToolResult, refused string, err error) {
-	r, err = s.session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
-	if err == nil {
-		return r, "", nil
+func (s *server) ask(ctx context.Context, p *mcp.CallToolParams) (r *mcp.CallToolResult, refused string, err error) {
+	type outcome struct {
+		r   *mcp.CallToolResult
+		err error
+	}
+	over := make(chan outcome, 1)
+	go func() {
+		r, err := s.session.CallTool(ctx, p)
+		over <- outcome{r, err}
+	}()
+	var o outcome
+	select {
+	case o = <-over:
+	case <-ctx.Done(): // the SDK does not heed it while it writes to a server that does not read
+		o.err = ctx.Err()
+	}
+	if o.err == nil {
+		return o.r, "", nil
 	}
 	if ctx.Err() != nil {
 		s.spoilt.Store(true)
-		return nil, "", rl.Errorf(rl.Unavailable, at, "%s gave no result in time: %w", tool, context.Cause(ctx))
+		return nil, "", rl.Errorf(rl.Unavailable, at, "%s gave no result in time: %w", p.Name, context.Cause(ctx))
 	}
-	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && said.Code != rejected {
+	if said, ok := errors.AsType[*jsonrpc.Error](o.err); ok && said.Code != rejected {
 		return nil, cmp.Or(said.Message, "an error without words"), nil
 	}
-	return nil, "", s.lost(tool+" was called", err)
+	return nil, "", s.lost(p.Name+" was called", o.err)
 }
 
 // rejected is the SDK's own code for a message that the transport did not carry, also where it joins to it what a server said.
@@ -150,7 +176,7 @@ func (s *server) lost(when string, cause error) error {
 			how += "; it said: " + said
 		}
 	}
-	return rl.Errorf(rl.Unavailable, at, "when %s: %w%s", when, hidden{cause, s.world.hide.Replace(cause.Error())}, s.world.hide.Replace(how))
+	return rl.Errorf(rl.Unavailable, at, "when %s: %w%s", when, hidden{cause, s.of.hide.Replace(cause.Error())}, s.of.hide.Replace(how))
 }
 
 // hidden is an error in words without secrets.
@@ -161,6 +187,19 @@ type hidden struct {
 
 func (h hidden) Error() string { return h.words }
 func (h hidden) Unwrap() error { return h.error }
+
+// lives reports whether the server has not ended, as far as can be seen.
+func (s *server) lives() bool {
+	if s.process == nil {
+		return true
+	}
+	select {
+	case <-s.process.Done():
+		return false
+	default:
+		return true
+	}
+}
 
 // close ends the session, and the process with everything that it started. It returns when they are gone.
 func (s *server) close() {

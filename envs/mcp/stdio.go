@@ -79,10 +79,16 @@ func (f *frames) frame(line []byte, long bool) []byte {
 	if id == nil {
 		return nil
 	}
-	said := "the server's answer is not JSON"
 	if long {
-		said = fmt.Sprintf("the result is too large: more than %d bytes", maxFrame)
+		return instead(id, tooLarge)
 	}
+	return instead(id, "the server's answer is not JSON")
+}
+
+var tooLarge = fmt.Sprintf("the result is too large: more than %d bytes", maxFrame)
+
+// instead is an error as the answer to a request.
+func instead(id []byte, said string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`+"\n", id, jsonrpc.CodeParseError, said)
 }
 

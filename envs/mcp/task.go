@@ -66,10 +66,10 @@ func ReadTasks(name string, src []byte) (tasks []Task, err error) {
 		if err != nil {
 			return nil, rl.Errorf(rl.Invalid, at, "%w", err)
 		}
-		if first, again := goals[Fold(t.Goal)]; again {
-			return nil, rl.Errorf(rl.Invalid, at, "the goal is that of line %d again", first)
+		if first, again := goals[t.identity()]; again {
+			return nil, rl.Errorf(rl.Invalid, at, "the goal is that of line %d again, with the same files", first)
 		}
-		goals[Fold(t.Goal)] = i + 1
+		goals[t.identity()] = i + 1
 		tasks = append(tasks, t)
 	}
 	if len(tasks) == 0 {
@@ -105,8 +105,13 @@ func (t Task) Valid() error {
 		return fmt.Errorf("its split is %q, not train or eval", t.Split)
 	}
 	for path := range t.Files {
-		if !filepath.IsLocal(path) {
+		if !inside(path) {
 			return fmt.Errorf("the file %q does not lie in {dir}", path)
+		}
+		for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
+			if _, also := t.Files[dir]; also {
+				return fmt.Errorf("the file %q lies in another, %q", path, dir)
+			}
 		}
 	}
 	for i, c := range t.Checks {
@@ -120,6 +125,16 @@ func (t Task) Valid() error {
 		}
 	}
 	return nil
+}
+
+// inside reports whether a path names a file in a directory, and is the only path that does.
+func inside(path string) bool {
+	return filepath.IsLocal(path) && path != "." && filepath.Clean(path) == path && !strings.ContainsRune(path, 0)
+}
+
+// identity is what makes a task another one: its goal, spaces aside, and the files that it begins with.
+func (t Task) identity() string {
+	return strings.Join(strings.Fields(t.Goal), " ") + string(rl.CanonicalJSON(t.Files))
 }
 
 func (t Task) split() rl.Split { return cmp.Or(t.Split, rl.Train) }

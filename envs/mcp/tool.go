@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -32,24 +33,32 @@ func listed(ctx context.Context, s *mcp.ClientSession) (all []*mcp.Tool, err err
 
 const maxTools = 1000
 
-// tools are those of a server that the agent gets, as the configuration says, and the names of all. Errors: Invalid at a key of
-// env.mcp.
-func (w *world) tools(listed []*mcp.Tool, dir string) (out []envs.Tool, names map[string]bool, err error) {
-	wanted, effects := list(w.config.Tools), pairs(w.config.Effects)
+// callable is what APIs of models take for the name of a tool.
+var callable = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
+// tools are those of a server that the agent gets, as the configuration says, and the names of all. They are sorted by name, since some
+// servers list them in another order each time. Errors: Invalid at a key of env.mcp.
+func (s *Servers) tools(listed []*mcp.Tool, dir string) (out []envs.Tool, names map[string]bool, err error) {
+	wanted, effects := list(s.config.Tools), pairs(s.config.Effects)
 	names = map[string]bool{}
+	given := map[string]bool{}
 	for _, t := range listed {
 		if names[t.Name] {
-			return nil, nil, rl.Errorf(rl.Invalid, w.key(), "the server lists the tool %s twice", t.Name)
+			return nil, nil, rl.Errorf(rl.Invalid, s.key(), "the server lists the tool %s twice", t.Name)
 		}
 		names[t.Name] = true
 		if len(wanted) > 0 && !slices.Contains(wanted, t.Name) {
 			continue
 		}
-		schema, err := json.Marshal(t.InputSchema)
-		if err != nil || t.Name == envs.FinalText {
-			return nil, nil, rl.Errorf(rl.Invalid, w.key(), "the server's tool %s cannot be used: %v", t.Name, err)
+		given[t.Name] = true
+		if !callable.MatchString(t.Name) || t.Name == envs.FinalText {
+			return nil, nil, rl.Errorf(rl.Invalid, "env.mcp.tools", "the server's tool %q has no name that models can call it by, 1 to 64 of a-z A-Z 0-9 _ -: name the others", t.Name)
 		}
-		effect := w.config.Effect
+		schema, err := json.Marshal(t.InputSchema)
+		if err != nil {
+			return nil, nil, rl.Errorf(rl.Invalid, s.key(), "the server's tool %s cannot be used: %w", t.Name, err)
+		}
+		effect := s.config.Effect
 		if own, ok := effects[t.Name]; ok {
 			effect = own
 		}
@@ -58,22 +67,27 @@ func (w *world) tools(listed []*mcp.Tool, dir string) (out []envs.Tool, names ma
 			description = strings.TrimSpace(t.Title + " " + t.Name)
 		}
 		out = append(out, envs.Tool{
-			Tool:      rl.Tool{Name: t.Name, Description: shown(description, dir), Parameters: json.RawMessage(shown(string(schema), dir))},
-			Timeout:   time.Duration(w.config.CallTimeout),
-			OutputCap: w.config.OutputBytes,
+			Tool:      rl.Tool{Name: t.Name, Description: s.hide.Replace(shown(description, dir)), Parameters: json.RawMessage(s.hide.Replace(shown(string(schema), dir)))},
+			Timeout:   time.Duration(s.config.CallTimeout),
+			OutputCap: s.config.OutputBytes,
 			Effect:    envs.Effect(effect),
 		})
 	}
-	for key, named := range map[string][]string{"tools": wanted, "effects": slices.Sorted(maps.Keys(effects))} {
-		for _, name := range named {
-			if !names[name] {
-				return nil, nil, rl.Errorf(rl.Invalid, "env.mcp."+key, "the server has no tool %s; it has %s", name, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+	for _, k := range []struct {
+		key, who string
+		named    []string
+		has      map[string]bool
+	}{{"tools", "server", wanted, names}, {"effects", "agent", slices.Sorted(maps.Keys(effects)), given}} {
+		for _, name := range k.named {
+			if !k.has[name] {
+				return nil, nil, rl.Errorf(rl.Invalid, "env.mcp."+k.key, "the %s has no tool %s; it has %s", k.who, name, strings.Join(slices.Sorted(maps.Keys(k.has)), ", "))
 			}
 		}
 	}
 	if len(out) == 0 {
-		return nil, nil, rl.Errorf(rl.Invalid, w.key(), "the server has no tools")
+		return nil, nil, rl.Errorf(rl.Invalid, s.key(), "the server has no tools")
 	}
+	slices.SortFunc(out, func(a, b envs.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return out, names, nil
 }
 

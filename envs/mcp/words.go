@@ -10,16 +10,16 @@ import (
 )
 
 // system is what the agent is told before the task.
-func (w *world) system(about *mcp.InitializeResult, dir string) string {
-	if w.config.System != "" {
-		return w.config.System
+func (s *Servers) system(about *mcp.InitializeResult, dir string) string {
+	if s.config.System != "" {
+		return s.config.System
 	}
 	say := "Do what the user asks, with the tools. When you are done, say what came of it in a message without a call; that ends the work."
 	if dir != "" {
 		say += " Your files are in the directory " + alias + "."
 	}
 	if about.Instructions != "" {
-		say += "\n\n" + shown(about.Instructions, dir)
+		say += "\n\n" + s.hide.Replace(shown(about.Instructions, dir))
 	}
 	return say
 }
