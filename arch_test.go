@@ -45,7 +45,7 @@ var rooms = []struct {
 	{"tokenizer", []string{"rl"}, "text becomes token ids and comes back; what a conversation is, others know"},
 	{"tinker", []string{"adapter", "endpoint", "rl", "tokenizer"}, "a service that holds weights is met by its protocol; what is learnt and why is not its business"},
 	{"rollout", []string{"endpoint", "envs", "policy", "rl"}, "the loop turns an environment and a policy into a trajectory, and is usable without the rest"},
-	{"propose", []string{"envs", "envs/mcp", "policy", "reward", "rl", "rollout"}, "it has models write and try tasks; what is learnt from them is not its business"},
+	{"propose", []string{"endpoint", "envs", "envs/mcp", "policy", "reward", "rl", "rollout"}, "it has models write and try tasks; what is learnt from them is not its business"},
 	{"gateway", []string{"child", "endpoint", "envs", "policy", "rl", "rollout"}, "an agent's episode is a rollout whose loop is the agent's own"},
 	{"infra/dev/s3", []string{"rl"}, "the embedded server speaks S3 to anybody; it must not know our keys"},
 	{"infra/dev", []string{"infra/dev/s3", "inprocess", "rl"}, "it starts outside parts; what runs on them comes from above"},

@@ -75,7 +75,7 @@ func (e episode) tried(ctx context.Context) (*rl.Trajectory, rl.Failure, error) 
 		if ctx.Err() == nil && errors.Is(err, rollout.ErrDiverged) && e.again(err) {
 			continue
 		}
-		boundary, final := ownFailure(err)
+		boundary, final := rollout.OwnFailure(err)
 		if ctx.Err() != nil || boundary == "" {
 			return nil, rl.Failure{}, err
 		}

@@ -82,21 +82,6 @@ func TestEnvironmentFailsInAnOutage(t *testing.T) {
 	b.played(t, 2, nil)
 }
 
-func TestOwnFailure(t *testing.T) {
-	for at, want := range map[string]rl.LeftOut{
-		"environment faulty": rl.EnvFailed, "journal of faults/1/t/0": "", "store runs/x": "", "policy http://p": "", "env.use": "", "batch": "",
-	} {
-		for _, kind := range []rl.Kind{rl.Corrupt, rl.Unavailable} {
-			if got, final := ownFailure(rl.Errorf(kind, at, "words")); got != want || final != (want != "" && kind == rl.Corrupt) {
-				t.Errorf("%s, %s: %q, final %v", at, kind, got, final)
-			}
-		}
-	}
-	if got, _ := ownFailure(errors.New("ours")); got != "" {
-		t.Error(got)
-	}
-}
-
 // A damaged record is none: the episode is played again, from its journal, and its record replaced.
 func TestDamagedEpisodes(t *testing.T) {
 	b := open(t, "played", "failed")

@@ -7,9 +7,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/longhaul-rl/longhaul/endpoint"
 	"github.com/longhaul-rl/longhaul/rl"
-	"github.com/longhaul-rl/longhaul/rollout"
 )
 
 // retryable says which kinds of failure a later attempt may survive. This is the only place that decides it.
@@ -64,24 +62,4 @@ func KindOf(err error) rl.Kind {
 		return rl.Kind(e.Type())
 	}
 	return ""
-}
-
-// ownFailure says that an error is the episode's own, which leaves others and the run alone: its boundary for the
-// ledger, and whether trying again is of no use. It is "" for all else: outages of the policy and the store, which are
-// waited for, refusals that every episode would meet, a record that is damaged.
-func ownFailure(err error) (boundary rl.LeftOut, final bool) {
-	e, ok := errors.AsType[*rl.Error](err)
-	switch {
-	case !ok:
-		return "", false
-	case errors.Is(err, rollout.ErrDiverged), errors.Is(err, rollout.ErrUncertain):
-		return rl.Voided, true
-	case strings.HasPrefix(e.At, "environment "):
-		return rl.EnvFailed, e.Kind != rl.Unavailable
-	case errors.Is(err, endpoint.ErrConversation):
-		return rl.PolicyFailed, true
-	case errors.Is(err, endpoint.ErrNoReply):
-		return rl.PolicyFailed, false
-	}
-	return "", false
 }

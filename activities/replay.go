@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/longhaul-rl/longhaul/rl"
+	"github.com/longhaul-rl/longhaul/rollout"
 	"github.com/longhaul-rl/longhaul/store"
 )
 
@@ -184,7 +185,7 @@ func (a *Activities) again(ctx context.Context, st *store.Store, cfg rl.Config, 
 	if err == nil {
 		return t.Turns, ending{trajectory: t}, nil
 	}
-	if boundary, _ := ownFailure(err); boundary != "" && ctx.Err() == nil {
+	if boundary, _ := rollout.OwnFailure(err); boundary != "" && ctx.Err() == nil {
 		end = ending{failure: rl.Failure{LeftOut: boundary, Why: words(err)}}
 		if d, ok := errors.AsType[*rl.Divergence](err); ok {
 			end.parts = d

@@ -38,7 +38,7 @@ func (a *Activities) conversed(ctx context.Context, st *store.Store, cfg rl.Conf
 		s.State, s.Exit, s.Why = launch.Lost, -1, words(err)
 	}
 	kept := w.keep(context.WithoutCancel(ctx), s, nil) // the worker may be stopping
-	if kept != nil { // what is trained, and paid, is not done again for a note
+	if kept != nil {                                   // what is trained, and paid, is not done again for a note
 		a.log().Warn("what an attempt took is not on record", "run", spec.Run, "update", spec.Update, "why", kept)
 	}
 	return r, err

@@ -122,7 +122,7 @@ func playOne(ctx context.Context, cfg rl.Config, world envs.World, client *polic
 		MaxTokens: cfg.Sampling.MaxTokens, MaxTurns: cfg.Env.MaxTurns,
 		EpisodeTimeout: time.Duration(cfg.Env.EpisodeTimeout), TurnTimeout: time.Duration(cfg.Env.TurnTimeout),
 	})
-	if _, final := ownFailure(err); final { // of a task that is no task for this environment: not solved
+	if _, final := rollout.OwnFailure(err); final { // of a task that is no task for this environment: not solved
 		return false, nil
 	}
 	return err == nil && t.Outcome.Value >= 1, err

@@ -57,15 +57,24 @@ func (p *proposer) ask(ctx context.Context, client *reward.Client, q reward.Ques
 		if rl.KindOf(err) != rl.Unavailable || try == patience || ctx.Err() != nil {
 			return r, err
 		}
-		select {
-		case <-time.After(max(wished(err), pause<<(try-1))):
-		case <-ctx.Done():
-			return r, ctx.Err()
+		if err := rest(ctx, try, err); err != nil {
+			return r, err
 		}
 	}
 }
 
-// spend counts a call that is about to be made, until made says that it was. Error: Exhausted.
+// rest waits after the try-th failure in a row. The error is the context's.
+func rest(ctx context.Context, try int, failure error) error {
+	select {
+	case <-time.After(max(wished(failure), pause<<(try-1))):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// spend counts a call that is about to be made, until made says that it was: of a question, or the next one of an attempt. Error:
+// Exhausted.
 func (p *proposer) spend() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,6 +83,13 @@ func (p *proposer) spend() error {
 	}
 	p.out++
 	return nil
+}
+
+// more reports whether an attempt may make one more call, after one that is recorded. Error: Exhausted.
+func (p *proposer) more() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.within(p.out)
 }
 
 func (p *proposer) made() {

@@ -21,10 +21,10 @@ func (p *proposer) wanted() difficulty {
 
 // focus are the tools that tasks have made the least use of, three at most.
 func (p *proposer) focus() (names []string) {
-	order := rand.New(rand.NewPCG(p.Seed, p.asked)).Perm(len(p.tools))
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.used[p.tools[a].Name], p.used[p.tools[b].Name]) })
+	order := rand.New(rand.NewPCG(p.Seed, p.asked)).Perm(len(p.spec.Tools))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.used[p.spec.Tools[a].Name], p.used[p.spec.Tools[b].Name]) })
 	for _, i := range order[:min(3, len(order))] {
-		names = append(names, p.tools[i].Name)
+		names = append(names, p.spec.Tools[i].Name)
 	}
 	return names
 }
@@ -39,7 +39,7 @@ func (p *proposer) goals() (goals []string) {
 
 // names are the tools'.
 func (p *proposer) names() (names []string) {
-	for _, t := range p.tools {
+	for _, t := range p.spec.Tools {
 		names = append(names, t.Name)
 	}
 	return names

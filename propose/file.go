@@ -12,19 +12,19 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// ours checks that the file of tasks, where there is one, is as it was last written here.
-func ours(path string, j *journal) error {
+// ours checks that the file of tasks, where there is one, is as it was last written here, and counts what is in it.
+func ours(path string, j *journal) (tasks int, err error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return 0, nil
 	}
 	if err != nil {
-		return rl.Errorf(rl.Invalid, path, "%w", err)
+		return 0, rl.Errorf(rl.Invalid, path, "%w", err)
 	}
 	if !j.wrote[sum(b)] {
-		return rl.Errorf(rl.Conflict, path, "it exists, and is not as `longhaul tasks propose` has written it: name another file with --out")
+		return 0, rl.Errorf(rl.Conflict, path, "it exists, and is not as `longhaul tasks propose` has written it: name another file with --out")
 	}
-	return nil
+	return bytes.Count(b, []byte("\n")), nil
 }
 
 func sum(b []byte) string {
@@ -49,5 +49,9 @@ func (p *proposer) write() error {
 	if err := os.WriteFile(next, b.Bytes(), 0o644); err != nil {
 		return err
 	}
-	return os.Rename(next, p.Out)
+	if err := os.Rename(next, p.Out); err != nil {
+		return err
+	}
+	p.written = len(p.tasks)
+	return nil
 }

@@ -2,7 +2,6 @@ package propose
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,16 +15,20 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// journal keeps what was paid for, beside the tasks: replies by the hash of their question, the turns of solvers as they are taken, and
-// the tasks as they were last written. It is a file of JSON lines that only grows; a line is on the disk before what it says
+// journal keeps what was paid for, beside the tasks: replies by the hash of their question, the turns of solvers as they are taken and what
+// attempts came to, and the tasks as they were written. It is a file of JSON lines that only grows; a line is on the disk before what it says
 // counts. A last line that was cut off by a crash is taken off.
 type journal struct {
-	mu      sync.Mutex
-	file    *os.File
-	lock    *flock.Flock
-	replies map[string]reward.Reply
-	turns   map[string][]rl.Recorded // by attempt
-	wrote   map[string]bool          // SHA-256 of the tasks, each time before they were written
+	mu       sync.Mutex
+	file     *os.File
+	lock     *flock.Flock
+	whole    int64 // bytes of the file that are lines
+	failed   error // of a write: what came after half a line would be lost
+	replies  map[string]reward.Reply
+	turns    map[string][]rl.Recorded // by attempt
+	outcomes map[string]outcome       // by attempt
+	made     int                      // calls of models
+	wrote    map[string]bool          // SHA-256 of the tasks, each time before they were written
 }
 
 // entry is a line. Exactly one of its parts is set.
@@ -34,6 +37,7 @@ type entry struct {
 	Reply    *reward.Reply `json:"reply,omitempty"`
 	Attempt  string        `json:"attempt,omitempty"`
 	Turn     *rl.Recorded  `json:"turn,omitempty"`
+	Outcome  *outcome      `json:"outcome,omitempty"`
 	Wrote    string        `json:"wrote,omitempty"`
 }
 
@@ -52,7 +56,7 @@ func openJournal(path string) (*journal, error) {
 	if err != nil {
 		return nil, errors.Join(rl.Errorf(rl.Invalid, path, "%w", err), lock.Close())
 	}
-	j := &journal{file: file, lock: lock, replies: map[string]reward.Reply{}, turns: map[string][]rl.Recorded{}, wrote: map[string]bool{}}
+	j := &journal{file: file, lock: lock, replies: map[string]reward.Reply{}, turns: map[string][]rl.Recorded{}, outcomes: map[string]outcome{}, wrote: map[string]bool{}}
 	if err := j.load(path); err != nil {
 		return nil, errors.Join(err, j.close())
 	}
@@ -62,24 +66,23 @@ func openJournal(path string) (*journal, error) {
 func (j *journal) close() error { return errors.Join(j.file.Close(), j.lock.Close()) }
 
 func (j *journal) load(path string) error {
-	whole := int64(0)
 	for r, n := bufio.NewReader(j.file), 1; ; n++ {
 		line, err := r.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return rl.Errorf(rl.Unavailable, path, "%w", err)
 		}
 		if errors.Is(err, io.EOF) { // what follows the last line's end was cut off
-			if err := j.file.Truncate(whole); err != nil {
+			if err := j.file.Truncate(j.whole); err != nil {
 				return rl.Errorf(rl.Unavailable, path, "%w", err)
 			}
-			_, err := j.file.Seek(whole, io.SeekStart)
+			_, err := j.file.Seek(j.whole, io.SeekStart)
 			return err
 		}
 		var e entry
 		if err := json.Unmarshal(line, &e); err != nil {
 			return rl.Errorf(rl.Corrupt, fmt.Sprintf("%s:%d", path, n), "%w", err)
 		}
-		whole += int64(len(line))
+		j.whole += int64(len(line))
 		j.take(e)
 	}
 }
@@ -88,8 +91,13 @@ func (j *journal) take(e entry) {
 	switch {
 	case e.Reply != nil:
 		j.replies[e.Question] = *e.Reply
+		j.made++
 	case e.Turn != nil:
 		j.turns[e.Attempt] = append(j.turns[e.Attempt], *e.Turn)
+		j.made++
+	case e.Outcome != nil:
+		j.outcomes[e.Attempt] = *e.Outcome
+		delete(j.turns, e.Attempt)
 	case e.Attempt != "": // it begins anew
 		delete(j.turns, e.Attempt)
 	case e.Wrote != "":
@@ -97,20 +105,26 @@ func (j *journal) take(e entry) {
 	}
 }
 
-// add records an entry.
+// add records an entry. After an error nothing more is recorded.
 func (j *journal) add(e entry) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var b bytes.Buffer
-	if err := json.NewEncoder(&b).Encode(e); err != nil {
+	if j.failed != nil {
+		return j.failed
+	}
+	b, err := json.Marshal(e)
+	if err != nil {
 		return err
 	}
-	if _, err := j.file.Write(b.Bytes()); err != nil {
-		return err
+	n, err := j.file.Write(append(b, '\n'))
+	if err == nil {
+		err = j.file.Sync()
 	}
-	if err := j.file.Sync(); err != nil {
-		return err
+	if err != nil {
+		j.failed = errors.Join(err, j.file.Truncate(j.whole))
+		return j.failed
 	}
+	j.whole += int64(n)
 	j.take(e)
 	return nil
 }
@@ -128,14 +142,18 @@ func (j *journal) attempt(key string) []rl.Recorded {
 	return j.turns[key]
 }
 
-// calls is how many calls of models are recorded.
-func (j *journal) calls() (n int) {
+func (j *journal) outcome(key string) (outcome, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, turns := range j.turns {
-		n += len(turns)
-	}
-	return n + len(j.replies)
+	o, ok := j.outcomes[key]
+	return o, ok
+}
+
+// calls is how many calls of models are recorded, those of attempts that began anew included.
+func (j *journal) calls() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.made
 }
 
 // spent is what the recorded replies took. Turns of solvers are not in it: the policy's client does not hear of their tokens.

@@ -55,7 +55,7 @@ func (p *proposer) question(batch int, d difficulty, focus []string, avoid []str
 	}
 	var b strings.Builder
 	b.WriteString("The tools:\n\n")
-	for _, t := range p.tools {
+	for _, t := range p.spec.Tools {
 		b.WriteString(toolText(t))
 	}
 	if p.About != "" {

@@ -59,8 +59,10 @@ type proposer struct {
 	writer   *reward.Client
 	verifier *reward.Client
 	solver   *policy.Client
-	tools    []envs.Tool
+	servers  *mcp.Servers
+	spec     envs.Spec
 	files    bool // tasks may begin with files
+	written  int  // tasks in the file
 
 	mu     sync.Mutex
 	out    int // calls under way
@@ -82,16 +84,20 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, err
 	}
 	defer j.close()
-	if err := ours(o.Out, j); err != nil {
-		return Report{}, err
-	}
-	world, server, err := mcp.Open(o.Env.MCP, nil)
+	written, err := ours(o.Out, j)
 	if err != nil {
 		return Report{}, err
 	}
+	// The solver has the time for a call that the agent has; Timeout is a model's.
+	o.Env.MCP.CallTimeout = cmp.Or(o.Env.MCP.CallTimeout, o.Env.TurnTimeout)
+	servers, err := mcp.Open(ctx, o.Env.MCP)
+	if err != nil {
+		return Report{}, err
+	}
+	defer servers.Close()
 	p := &proposer{
-		Options: o, journal: j, writer: o.Writer.client("writer", o), verifier: o.Solver.client("solver", o), tools: world.New().Spec().Tools,
-		files: mcp.HasDirectory(o.Env.MCP), used: map[string]int{}, report: Report{Server: server, ByKind: map[string]int{}, Refused: map[string]int{}},
+		Options: o, journal: j, writer: o.Writer.client("writer", o), verifier: o.Solver.client("solver", o), servers: servers, spec: servers.Spec(), written: written,
+		files: mcp.HasDirectory(o.Env.MCP), used: map[string]int{}, report: Report{Server: servers.Name, ByKind: map[string]int{}, Refused: map[string]int{}},
 	}
 	if o.Solver.Model != "" {
 		p.solver = policy.New(policy.Options{URL: o.Solver.URL, APIKey: o.Solver.Key, Concurrency: max(o.Concurrency, 1)})
@@ -99,7 +105,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	for err == nil && len(p.tasks) < o.Tasks {
 		err = p.batch(ctx)
 	}
-	if rl.KindOf(err) == rl.Exhausted || err == nil {
+	if err == nil || rl.KindOf(err) == rl.Exhausted && len(p.tasks) >= p.written {
 		err = errors.Join(err, p.write())
 	}
 	p.report.Calls, p.report.Spent = j.calls(), j.spent()
@@ -163,6 +169,9 @@ func (p *proposer) take(all []*candidate, d difficulty) error {
 	}
 	if p.barren++; len(p.tasks) > before {
 		p.barren = 0
+		if len(p.tasks) < p.written { // this start has not come to where the last one was
+			return nil
+		}
 		return p.write()
 	}
 	if p.barren == maxBarren {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -31,7 +32,18 @@ func TestMain(m *testing.M) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "prices", Version: "2"}, nil)
 	for _, name := range []string{"price", "stock", "weight"} {
 		mcp.AddTool(s, &mcp.Tool{Name: name, Description: "the " + name + " of an item"}, func(_ context.Context, _ *mcp.CallToolRequest, a args) (*mcp.CallToolResult, any, error) {
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("%s of %s: %d", name, a.Item, len(a.Item))}}}, nil, nil
+			said := fmt.Sprintf("%s of %s: %d", name, a.Item, len(a.Item))
+			if len(os.Args) > 2 { // a file that tells calls apart: no two have the same answer
+				f, err := os.OpenFile(os.Args[2], os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o644)
+				if err != nil {
+					return nil, nil, err
+				}
+				defer f.Close()
+				f.WriteString(".")
+				n, _ := f.Seek(0, io.SeekEnd)
+				said += fmt.Sprintf(", call %d", n)
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}}, nil, nil
 		})
 	}
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
@@ -40,7 +52,8 @@ func TestMain(m *testing.M) {
 }
 
 // author is a server of the OpenAI API whose models are scripted: "writer" writes tasks by a list of replies, then new ones for ever;
-// "solver" asks for a price and answers, and finds every task with "impossible" in it failed.
+// "solver" asks for a price and answers, and finds every task with "impossible" in it failed. "weak" finds every task failed, "endless"
+// asks for prices for ever, and "picky" will have nothing to do with boxes.
 type author struct {
 	*httptest.Server
 	script []string
@@ -48,6 +61,7 @@ type author struct {
 	mu     sync.Mutex
 	asked  map[string]int // requests, by their body
 	writes int
+	fails  int
 	stop   func(requests int) // hears of each request before it is answered
 }
 
@@ -74,12 +88,17 @@ func (a *author) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	first, last := q.Messages[0].Content, q.Messages[len(q.Messages)-1]
 	message := map[string]any{"role": "assistant"}
+	if q.Model == "picky" && strings.Contains(string(body), "how heavy") {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"error":{"message":"messages: no boxes"}}`)
+		return
+	}
 	switch {
 	case q.Model == "writer":
 		message["content"] = a.write(string(body))
 	case strings.HasPrefix(first, "You check whether"):
-		message["content"] = fmt.Sprintf(`{"success": %v, "why": "it says so"}`, !strings.Contains(last.Content, "impossible"))
-	case last.Role == "tool":
+		message["content"] = fmt.Sprintf(`{"success": %v, "why": "it says so"}`, q.Model != "weak" && !strings.Contains(last.Content, "impossible"))
+	case last.Role == "tool" && q.Model != "endless":
 		message["content"] = "it is " + last.Content
 	default:
 		message["tool_calls"] = []any{map[string]any{"id": "c", "type": "function", "function": map[string]any{"name": "price", "arguments": `{"item":"tea"}`}}}
@@ -215,6 +234,93 @@ func TestStoppedAnywhereItGoesOn(t *testing.T) {
 	}
 }
 
+// What an attempt came to is not found out twice, also where the server says another thing each time.
+func TestAnAttemptIsPlayedOnce(t *testing.T) {
+	a := newAuthor(t)
+	o := options(a, t.TempDir())
+	calls := filepath.Join(t.TempDir(), "calls")
+	o.Env.MCP.Command += " " + calls
+	if _, err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	asked, made, before := len(a.asked), read1(t, calls), read1(t, o.Out)
+	batches := 0
+	o.Say = func(string, ...any) {
+		if batches++; read1(t, o.Out) != before {
+			t.Errorf("after batch %d the file has:\n%s", batches, read1(t, o.Out))
+		}
+	}
+	if _, err := Run(t.Context(), o); err != nil || batches < 2 {
+		t.Error(batches, err)
+	}
+	if len(a.asked) != asked || read1(t, calls) != made || read1(t, o.Out) != before {
+		t.Errorf("%d questions after %d, %d calls of tools after %d", len(a.asked), asked, len(read1(t, calls)), len(made))
+	}
+	none(t)
+}
+
+func read1(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// What one model did is not another's.
+func TestAnotherSolverPlaysForItself(t *testing.T) {
+	a := newAuthor(t)
+	o := options(a, t.TempDir())
+	o.Tasks, o.Solver.Model = 2, "weak"
+	if r, err := Run(t.Context(), o); rl.KindOf(err) != rl.Exhausted || r.Tasks != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	o.Solver.Model = "solver"
+	if _, err := Run(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	played := 0
+	for body := range a.asked {
+		if strings.Contains(body, `"model":"solver"`) && strings.Contains(body, `"tools"`) {
+			played++
+		}
+	}
+	for _, task := range written1(t, o) {
+		if task.Origin.Solver != "solver" || played < 4 {
+			t.Errorf("%+v, of %d calls of the solver", task.Origin, played)
+		}
+	}
+}
+
+// A conversation that the solver's server refuses is that task's, and calls are made again where the server is away.
+func TestAServerThatRefusesOneTask(t *testing.T) {
+	a := newAuthor(t)
+	o := options(a, t.TempDir())
+	o.Solver.Model = "picky"
+	r, err := Run(t.Context(), o)
+	if err != nil || r.Tasks != 6 || r.Refused["the solver's server refused it"] == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	o = options(a, t.TempDir())
+	o.Tasks = 1
+	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.mu.Lock(); a.fails > 0 {
+			a.fails--
+			a.mu.Unlock()
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		a.mu.Unlock()
+		a.ServeHTTP(w, r)
+	}))
+	defer away.Close()
+	o.Solver.URL, a.fails = away.URL+"/v1", 2
+	if r, err := Run(t.Context(), o); err != nil || a.fails != 0 {
+		t.Errorf("%+v, %v, %d failures to come", r, err, a.fails)
+	}
+}
+
 // A model that writes the same for ever is not paid for ever.
 func TestABarrenWriterIsGivenUp(t *testing.T) {
 	same := `{"tasks":[{"goal":"always the same","rubric":"r","tools":["price"],"answer_contains":""}]}`
@@ -227,8 +333,18 @@ func TestABarrenWriterIsGivenUp(t *testing.T) {
 	}
 	o = options(newAuthor(t), t.TempDir())
 	o.MaxCalls = 3
-	if r, err := Run(t.Context(), o); rl.KindOf(err) != rl.Exhausted || r.Calls > 3+o.Concurrency {
+	if r, err := Run(t.Context(), o); rl.KindOf(err) != rl.Exhausted || r.Calls > 3 {
 		t.Errorf("%+v, %v", r, err)
+	}
+	for start := range 3 { // an attempt that has begun has no more room than others
+		a = newAuthor(t)
+		if o = options(a, filepath.Dir(o.Out)); start == 0 {
+			o = options(a, t.TempDir())
+		}
+		o.Solver.Model, o.Concurrency, o.Batch, o.MaxCalls = "endless", 4, 4, 7+start
+		if r, err := Run(t.Context(), o); rl.KindOf(err) != rl.Exhausted || r.Calls > o.MaxCalls || len(a.asked) > o.MaxCalls {
+			t.Errorf("%d requests, %+v, %v", len(a.asked), r, err)
+		}
 	}
 }
 
@@ -258,6 +374,19 @@ func TestJournal(t *testing.T) {
 		}
 		j.close()
 	}
+	if j, err = openJournal(path); err != nil {
+		t.Fatal(err)
+	}
+	file := j.file
+	j.file, _ = os.Open(path) // it takes no bytes
+	if err := j.add(entry{Wrote: "c"}); err == nil {
+		t.Error("an entry that is not on the disk counts")
+	}
+	j.file = file
+	if err := j.add(entry{Wrote: "d"}); err == nil { // what was half written stands before it
+		t.Error("an entry is written behind half of another")
+	}
+	j.close()
 	os.WriteFile(path, []byte("{}\nx\n{}\n"), 0o644)
 	if _, err := openJournal(path); rl.KindOf(err) != rl.Corrupt || !strings.HasPrefix(err.Error(), path+":2: ") {
 		t.Error(err)

@@ -71,7 +71,7 @@ func (a *app) propose(ctx context.Context, p proposal) (err error) {
 	if p.Env, err = p.environment(); err != nil {
 		return err
 	}
-	p.Out = p.Env.MCP.Tasks
+	p.Out = p.Env.MCP.Tasks // --out, or what the run.yaml says
 	if err := a.models(&p); err != nil {
 		return err
 	}

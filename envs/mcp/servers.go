@@ -74,8 +74,8 @@ func (s *Servers) Close() {
 	}
 }
 
-// Tools are those that the agent gets, sorted by name.
-func (s *Servers) Tools() []envs.Tool { return s.spec.Tools }
+// Spec is that of the worlds of these servers.
+func (s *Servers) Spec() envs.Spec { return s.spec }
 
 // key is the key of the configuration that says which server it is.
 func (s *Servers) key() string {
