@@ -33,7 +33,7 @@ var rooms = []struct {
 	{"child", []string{"rl"}, "it starts processes and ends them; what they are for is the caller's"},
 	{"envs/code", []string{"envs", "rl"}, "a kind of environment is reached by its name in run.yaml, and knows no other kind"},
 	{"envs/mcp", []string{"child", "envs", "rl"}, "as envs/code; it starts its servers"},
-	{"envs/openenv", []string{"envs", "rl"}, "as envs/code"},
+	{"envs/openenv", []string{"child", "envs", "rl"}, "as envs/code; child knows what is secret"},
 	{"envs/sqlite", []string{"envs", "rl"}, "as envs/code"},
 	{"envs/process", []string{"child", "envs", "rl"}, "a program is met by its protocol; what it simulates is its own business"},
 	{"policy", []string{"endpoint", "jsonscan", "rl"}, "a policy server is any server that speaks the protocol: the embedded one is not special"},

@@ -62,3 +62,14 @@ func Hider(secrets map[string]string) *strings.Replacer {
 	}
 	return strings.NewReplacer(pairs...)
 }
+
+// Hidden is an error whose words a Hider has gone over.
+func Hidden(err error, hider *strings.Replacer) error { return hidden{err, hider.Replace(err.Error())} }
+
+type hidden struct {
+	error
+	words string
+}
+
+func (h hidden) Error() string { return h.words }
+func (h hidden) Unwrap() error { return h.error }

@@ -19,7 +19,7 @@ var agreements = []func(rl.Config) (w wrong, ok bool){
 	mcpAlone, mcpServer, mcpTasks, mcpKeys, mcpEffect, mcpDefaults, mcpTimeout,
 	agentAlone, agentNeeds,
 	tinkerTogether, tinkerRank, tinkerAlone, tinkerLoss, tinkerExtras, tinkerNorm, tinkerTemperature,
-	openenvAlone, openenvHeader, codeAlone, codeSandbox, codeTimeout,
+	openenvAlone, openenvNeeds, openenvHeader, codeAlone, codeSandbox, codeTimeout,
 	processAlone, processNeeds,
 	enoughPlaces,
 	ratioCap, ratioCapAlone, length, mismatchCap, klInLoss, referenceUnused, referenceToCome, preference, preferenceAlone,

@@ -42,6 +42,23 @@ func openenvAlone(c rl.Config) (wrong, bool) {
 		c.Env.Use == "openenv" || c.Env.OpenEnv == rl.OpenEnvConfig{}
 }
 
+func openenvNeeds(c rl.Config) (wrong, bool) {
+	o := c.Env.OpenEnv
+	for _, k := range []struct {
+		key, expected string
+		set           bool
+	}{
+		{"url", "where a server listens", o.URL != ""}, {"sessions", "a value above 0", o.Sessions > 0}, {"tool", "a name of a tool", o.Tool != ""},
+		{"output_bytes", "a value above 0", o.OutputBytes > 0}, {"score", "sum or last", o.Score != ""}, {"failed", "void or observation", o.Failed != ""},
+		{"reset_timeout", "a value above 0", o.ResetTimeout > 0},
+	} {
+		if c.Env.Use == "openenv" && !k.set {
+			return disagree("0 or nothing", k.expected, "", "env.openenv."+k.key, "env.use"), false
+		}
+	}
+	return wrong{}, true
+}
+
 func openenvHeader(c rl.Config) (wrong, bool) {
 	o := c.Env.OpenEnv
 	return disagree("no env.openenv.header_env", "the environment variable that holds the value of "+o.Header, "", "env.openenv.header_env", "env.openenv.header"),

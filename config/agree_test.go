@@ -245,6 +245,7 @@ func TestAgreementsOfKinds(t *testing.T) {
 	const openenv, code = "name: a\nenv: {use: openenv, openenv: {", "name: a\nenv: {use: code, code: {"
 	for _, c := range []struct{ src, want string }{
 		{openenv + "url: 'http://a, https://b', sessions: 4, header_env: KEY}}\npolicy: {concurrency: 8}", ""},
+		{openenv + "sessions: 0}}", "env.openenv.sessions: found 0 or nothing, expected a value above 0"},
 		{openenv + "header: X-Key}}", "run.yaml:2:39: env.openenv.header_env: found no env.openenv.header_env, expected the environment variable that holds the value of X-Key"},
 		{openenv + "sessions: 3}}\npolicy: {concurrency: 4}", "run.yaml:3:23: policy.concurrency: found 4, expected 1 to 3, env.openenv.sessions x servers (an episode that waits for a place spends its own time on it)"},
 		{openenv + "url: 'http://me:secret@a'}}", "run.yaml:2:36: env.openenv.url: found a text of 18 characters that may be a key (not repeated here), expected http"},

@@ -8,6 +8,10 @@ var suits = map[string]func(*rl.Config){
 	"code": func(c *rl.Config) {
 		c.Env.MaxTurns, c.Policy.Context, c.Sampling.MaxTokens, c.Group.PerUpdate = 12, 4096, 256, 16
 	},
+	// An action is JSON, and an observation may be long.
+	"openenv": func(c *rl.Config) {
+		c.Policy.Context, c.Sampling.MaxTokens, c.Group.PerUpdate = 2048, 64, 16
+	},
 	"process": func(c *rl.Config) {
 		c.Env.Tasks = rl.TasksConfig{Train: rl.TaskRange{First: 0, Last: 999}, Eval: rl.TaskRange{First: 0, Last: 99}}
 		c.Env.Process.Command = "python3 world.py" // to be put in another's place

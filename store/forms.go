@@ -1,6 +1,8 @@
 package store
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 
@@ -29,6 +31,7 @@ var forms = []struct {
 	{"updates/*/groups/*/judge/*.json", jsonForm},
 	{"rewards/*.json", rewardForm},
 	{"spend.json", spendForm},
+	{"world.json", worldForm},
 	{"updates/*/batch.safetensors", batchForm},
 	{"updates/*/ledger.json", ledgerForm},
 	{"updates/*/curriculum.json", curriculumForm},
@@ -63,6 +66,17 @@ func spendForm(_ *verification, key string, body []byte) error {
 		return err
 	}
 	return checkSchema(key, s.Schema, rl.SpendSchema)
+}
+
+func worldForm(_ *verification, key string, body []byte) error {
+	w, err := decode[rl.World](key, body)
+	if sum, hexErr := hex.DecodeString(w.SHA256); err == nil && (hexErr != nil || len(sum) != sha256.Size) {
+		err = rl.Errorf(rl.Corrupt, at(key), "%.80q is no SHA-256", w.SHA256)
+	}
+	if err != nil {
+		return err
+	}
+	return checkSchema(key, w.Schema, rl.WorldSchema)
 }
 
 func rewardForm(v *verification, key string, body []byte) error {

@@ -69,6 +69,8 @@ func verify(t *testing.T, s *store.Store) {
 	episode := rl.EpisodeID{Run: run, Update: 1, Task: "train-1"}
 	moved := episode
 	moved.Member = 9
+	world := rl.CanonicalJSON(rl.World{Schema: rl.WorldSchema, Env: "mcp", SHA256: store.SHA256(nil)})
+	must[rl.Ref](t)(s.Put(ctx, store.WorldKey(run), world))
 	cases := []struct {
 		key  string
 		with string // written over it; "" deletes it
@@ -91,6 +93,8 @@ func verify(t *testing.T, s *store.Store) {
 		{store.ScoresKey(run, 1, "train-1"), `{"schema":"longhaul/scores/1","task":"train-2"}`, "scores.json: it is the scores of task"},
 		{store.RescoredKey(run, 1, "train-1", other), `{"schema":"longhaul/scores/1","task":"train-2"}`, other + ".json: it is the scores of task"},
 		{store.RewardKey(run, other), `{"use":"judge"}`, "rewards/" + other + ".json: its sha256 is"},
+		{store.WorldKey(run), `{"schema":"longhaul/world/1","env":"mcp","sha256":"abc"}`, `world.json: "abc" is no SHA-256`},
+		{store.WorldKey(run), strings.Replace(string(world), "/1", "/2", 1), "world.json: its schema is"},
 		{store.BatchKey(run, 1), "x", "runs/a/updates/00000001/batch.safetensors: "},
 		{store.CurriculumKey(run, 1), `{"schema":"longhaul/curriculum/1","run":"a","update":2}`, "curriculum.json: it is the curriculum of a/2"},
 		{store.LedgerKey(run, 1), `{"schema":"longhaul/ledger/1","asked":2}`, "ledger.json: it does not balance"},

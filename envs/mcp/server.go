@@ -176,17 +176,8 @@ func (s *server) lost(when string, cause error) error {
 			how += "; it said: " + said
 		}
 	}
-	return rl.Errorf(rl.Unavailable, at, "when %s: %w%s", when, hidden{cause, s.of.hide.Replace(cause.Error())}, s.of.hide.Replace(how))
+	return rl.Errorf(rl.Unavailable, at, "when %s: %w%s", when, child.Hidden(cause, s.of.hide), s.of.hide.Replace(how))
 }
-
-// hidden is an error in words without secrets.
-type hidden struct {
-	error
-	words string
-}
-
-func (h hidden) Error() string { return h.words }
-func (h hidden) Unwrap() error { return h.error }
 
 // lives reports whether the server has not ended, as far as can be seen.
 func (s *server) lives() bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/longhaul-rl/longhaul/child"
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -91,7 +92,7 @@ func passing(err error) bool {
 
 // broken is the error of a request that left the session, or what is known of its world, in pieces.
 func (e *env) broken(what string, err error) error {
-	return rl.Errorf(rl.Unavailable, at, "%s: %s: %w", e.place.url, what, err)
+	return rl.Errorf(rl.Unavailable, at, "%s: %s: %w", e.place.url, what, child.Hidden(err, e.place.hide))
 }
 
 // Step sends the arguments as an action. What the server refuses before it acts is an observation. A step that fails in its
@@ -113,9 +114,9 @@ func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
 	case err == nil:
 		return e.take(s), nil
 	case said && f.code == validationError:
-		return envs.Result{Content: "refused: " + f.message}, nil
+		return envs.Result{Content: "refused: " + e.place.hide.Replace(f.message)}, nil
 	case said && f.code == executionError && e.world.config.Failed == "observation":
-		return envs.Result{Content: "failed: " + f.message}, nil
+		return envs.Result{Content: "failed: " + e.place.hide.Replace(f.message)}, nil
 	}
 	err = e.broken(call.Name, err)
 	e.leave()

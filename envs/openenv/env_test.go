@@ -200,7 +200,13 @@ func TestHeader(t *testing.T) {
 	t.Setenv("COUNTER_KEY", secret)
 	change := func(c *rl.OpenEnvConfig) { c.Header, c.HeaderEnv = "Authorization", "COUNTER_KEY" }
 	w := serve(t, &counter{header: secret}, change)
-	played(t, w)
+	env := played(t, w)
+	if r, err := env.Step(t.Context(), count(`{"add":1,"do":"tell"}`)); err != nil || r.Content != "refused: not with [Authorization]" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := env.Step(t.Context(), count(`{"add":1,"do":"tell all"}`)); rl.KindOf(err) != rl.Unavailable || !strings.Contains(err.Error(), "not with [Authorization]") {
+		t.Error(err)
+	}
 	t.Setenv("COUNTER_KEY", "Bearer something-else-altogether")
 	w = serve(t, &counter{header: secret}, func(c *rl.OpenEnvConfig) { change(c); c.Schema = schemaFile(t) })
 	_, err := w.New().Reset(t.Context(), w.Task(rl.Train, 0))
@@ -208,7 +214,7 @@ func TestHeader(t *testing.T) {
 		t.Errorf("a wrong key: %v", err)
 	}
 	t.Setenv("COUNTER_KEY", "")
-	if _, err := open(rl.EnvConfig{OpenEnv: rl.OpenEnvConfig{URL: "http://127.0.0.1:1", Header: "Authorization", HeaderEnv: "COUNTER_KEY"}}); rl.KindOf(err) != rl.Invalid || !strings.Contains(err.Error(), "COUNTER_KEY is not set") {
+	if _, err := open(rl.EnvConfig{OpenEnv: rl.OpenEnvConfig{URL: "http://127.0.0.1:1", Header: "Authorization", HeaderEnv: "COUNTER_KEY"}}); rl.KindOf(err) != rl.Unavailable || !strings.Contains(err.Error(), "COUNTER_KEY is not set") {
 		t.Error(err)
 	}
 }
@@ -216,6 +222,9 @@ func TestHeader(t *testing.T) {
 func TestServerThatIsAway(t *testing.T) {
 	if _, err := open(rl.EnvConfig{OpenEnv: rl.OpenEnvConfig{URL: "http://127.0.0.1:1"}}); rl.KindOf(err) != rl.Unavailable {
 		t.Errorf("no schema to be had: %v", err)
+	}
+	if got := serve(t, &counter{}, func(c *rl.OpenEnvConfig) { c.URL = "http://127.0.0.1:1," + c.URL }).New().Spec().Tools; len(got) != 1 {
+		t.Errorf("the schema of the server that is there: %+v", got)
 	}
 	w, err := open(rl.EnvConfig{OpenEnv: rl.OpenEnvConfig{URL: "http://127.0.0.1:1", Tool: "count", Schema: schemaFile(t), ResetTimeout: rl.Duration(300 * time.Millisecond)}})
 	if err != nil {

@@ -2,12 +2,13 @@ package openenv
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 
+	"github.com/longhaul-rl/longhaul/child"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -24,21 +25,25 @@ var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) er
 type server struct {
 	url    string
 	header http.Header
-	secret string // the header's value; never repeated, though some servers do
+	hide   *strings.Replacer // the header's value, which some servers repeat
 }
 
-// servers are those of a configuration. Errors are Invalid at the key.
+// servers are those of a configuration. Errors are child.Named's.
 func servers(c rl.OpenEnvConfig) ([]*server, error) {
-	header, secret := http.Header{}, ""
+	header, secrets := http.Header{}, map[string]string{}
 	if c.HeaderEnv != "" {
-		if secret = strings.TrimSpace(os.Getenv(c.HeaderEnv)); secret == "" {
-			return nil, rl.Errorf(rl.Invalid, "env.openenv.header_env", "the environment variable %s is not set", c.HeaderEnv)
+		named, err := child.Named("env.openenv.header_env", c.Header+"="+c.HeaderEnv)
+		if err != nil {
+			return nil, err
 		}
-		header.Set(c.Header, secret)
+		value := strings.TrimSpace(named[c.Header])
+		header.Set(c.Header, value)
+		secrets[value] = c.Header
 	}
+	hide := child.Hider(secrets)
 	var out []*server
 	for url := range strings.SplitSeq(c.URL, ",") {
-		out = append(out, &server{strings.TrimSuffix(strings.TrimSpace(url), "/"), header, secret})
+		out = append(out, &server{strings.TrimSuffix(strings.TrimSpace(url), "/"), header, hide})
 	}
 	return out, nil
 }
@@ -65,18 +70,30 @@ func (s *server) schema(ctx context.Context) ([]byte, error) {
 	return b, nil
 }
 
+// action is the server's own schema of an action. Errors as schema's, and Refused when that is none.
+func (s *server) action(ctx context.Context) (json.RawMessage, error) {
+	b, err := s.schema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all struct {
+		Action json.RawMessage `json:"action"`
+	}
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, rl.Errorf(rl.Refused, at, "%s/schema is no schema: %w", s.url, err)
+	}
+	return all.Action, nil
+}
+
 // refusal says why a request failed, with the first words of what was answered instead.
 func (s *server) refusal(path string, res *http.Response, err error) error {
 	if res == nil || res.Body == nil {
 		return rl.Errorf(rl.Unavailable, at, "%s%s: %w", s.url, path, err)
 	}
 	said, _ := io.ReadAll(io.LimitReader(res.Body, 200))
-	if s.secret != "" {
-		said = []byte(strings.ReplaceAll(string(said), s.secret, "[the header's value]"))
-	}
 	kind := rl.Refused
 	if res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests {
 		kind = rl.Unavailable
 	}
-	return rl.Errorf(kind, at, "%s%s answers %s: %q", s.url, path, res.Status, said)
+	return rl.Errorf(kind, at, "%s%s answers %s: %q", s.url, path, res.Status, s.hide.Replace(string(said)))
 }

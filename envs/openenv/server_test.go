@@ -120,6 +120,10 @@ func (c *counter) session(ctx context.Context, conn *websocket.Conn) {
 		case "raise":
 			say(ctx, conn, "error", map[string]any{"message": "division by zero", "code": "EXECUTION_ERROR"})
 			continue
+		case "tell", "tell all":
+			code := map[string]string{"tell": "VALIDATION_ERROR", "tell all": "EXECUTION_ERROR"}[q.Data.Do]
+			say(ctx, conn, "error", map[string]any{"message": "not with " + c.header, "code": code})
+			continue
 		case "refuse":
 			say(ctx, conn, "error", map[string]any{"message": "Invalid message", "code": "VALIDATION_ERROR", "errors": []any{map[string]any{"loc": []any{"add", 0}, "msg": "too odd"}}})
 			continue

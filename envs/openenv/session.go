@@ -60,7 +60,8 @@ func (s *session) read() {
 	}
 }
 
-// ask sends a request and waits for its answer. After an error that is no failure of the server's own the session is of no
+// ask sends a request and waits for its answer. A server that sends more than one message to a request is noticed at the next one, where the
+// second came before that: messages say nothing of what they answer. After an error that is no failure of the server's own the session is of no
 // further use: an answer may still come, to a question that nobody asks any more.
 func (s *session) ask(ctx context.Context, r request) (state, error) {
 	select {

@@ -172,9 +172,9 @@ func object(all []field) json.RawMessage {
 
 // text is a JSON string's content, and any other value as it is written.
 func text(value json.RawMessage) string {
-	var s string
-	if json.Unmarshal(value, &s) == nil {
-		return s
+	var s *string
+	if json.Unmarshal(value, &s) == nil && s != nil { // null is no string
+		return *s
 	}
 	return string(value)
 }

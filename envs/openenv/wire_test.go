@@ -30,7 +30,8 @@ func TestRender(t *testing.T) {
 		{`{"b":1}`, "c", `{}`},
 		{`"only words"`, "", "only words"},
 		{`[1, 2]`, "", "[1, 2]"},
-		{`null`, "", ""},
+		{`null`, "", "null"},
+		{`{"a":null}`, "a", "null"},
 		{``, "", ""},
 	} {
 		var show []string

@@ -1,6 +1,7 @@
 package openenv
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -42,7 +43,7 @@ func open(c rl.EnvConfig) (envs.World, error) {
 		}
 	}
 	digest := sha256.New()
-	schema, err := actionSchema(c.OpenEnv, all[0])
+	schema, err := actionSchema(c.OpenEnv, all)
 	if err != nil {
 		return envs.World{}, err
 	}
@@ -73,8 +74,8 @@ func open(c rl.EnvConfig) (envs.World, error) {
 	}, nil
 }
 
-// actionSchema is the JSON schema of an action: the file's, or the server's own.
-func actionSchema(c rl.OpenEnvConfig, s *server) (json.RawMessage, error) {
+// actionSchema is the JSON schema of an action: the file's, or that of the first server that is there.
+func actionSchema(c rl.OpenEnvConfig, all []*server) (json.RawMessage, error) {
 	if c.Schema != "" {
 		b, err := os.ReadFile(c.Schema)
 		if err != nil {
@@ -84,17 +85,15 @@ func actionSchema(c rl.OpenEnvConfig, s *server) (json.RawMessage, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), schemaWait)
 	defer cancel()
-	b, err := s.schema(ctx)
-	if err != nil {
-		return nil, err
+	var why error
+	for _, s := range all {
+		action, err := s.action(ctx)
+		if err == nil || rl.KindOf(err) != rl.Unavailable {
+			return action, err
+		}
+		why = cmp.Or(why, err)
 	}
-	var all struct {
-		Action json.RawMessage `json:"action"`
-	}
-	if err := json.Unmarshal(b, &all); err != nil {
-		return nil, rl.Errorf(rl.Refused, at, "%s/schema is no schema: %w", s.url, err)
-	}
-	return all.Action, nil
+	return nil, why
 }
 
 // actionTool is the tool whose arguments are an action. What pydantic adds to every action, its metadata and titles, says nothing to a
