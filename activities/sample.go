@@ -49,6 +49,9 @@ func (a *Activities) sampleGroup(ctx context.Context, in SampleGroupIn) (SampleG
 	sampled, key := []rl.Task{}, in.tasksKey() // in group order
 	switch {
 	case in.Evaluation != "":
+		if err := world.Evaluates(); err != nil {
+			return SampleGroupOut{}, err
+		}
 		for i := range min(cfg.Eval.Tasks, cfg.Env.Tasks.Eval.Len()) {
 			sampled = append(sampled, world.Task(rl.Eval, cfg.Env.Tasks.Eval.First+i))
 		}

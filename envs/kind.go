@@ -39,7 +39,7 @@ var opened struct {
 	worlds map[string]World
 }
 
-// Open is the world of a configuration, which has all tasks that the configuration asks for. Errors: Invalid at a key of env, and those
+// Open is the world of a configuration, which has all tasks that the configuration asks for, or none to evaluate with: see Evaluates. Errors: Invalid at a key of env, and those
 // of the kind.
 func Open(c rl.EnvConfig) (World, error) {
 	w, err := open(c)
@@ -85,7 +85,7 @@ func (w World) holds(tasks rl.TasksConfig) error {
 		split rl.Split
 		tasks rl.TaskRange
 	}{{rl.Train, tasks.Train}, {rl.Eval, tasks.Eval}} {
-		if n := w.Count(r.split); r.tasks.Last >= n {
+		if n := w.Count(r.split); r.tasks.Last >= n && !(r.split == rl.Eval && n == 0) {
 			return rl.Errorf(rl.Invalid, "env.tasks."+string(r.split), "%d-%d, but %s has %d such tasks: 0-%d", r.tasks.First, r.tasks.Last, w.Name, n, n-1)
 		}
 	}

@@ -42,6 +42,14 @@ func (w World) Splits() []rl.Split {
 	return []rl.Split{rl.Train, rl.Eval, rl.WarmUp}
 }
 
+// Evaluates reports whether the world has tasks to evaluate with. Error: Invalid at env.tasks.eval.
+func (w World) Evaluates() error {
+	if w.Count != nil && w.Count(rl.Eval) == 0 {
+		return rl.Errorf(rl.Invalid, "env.tasks.eval", "%s has no such tasks, and nothing to evaluate with: write some, or set eval.every to 0", w.Name)
+	}
+	return nil
+}
+
 // Brief gives a group what a judge should know of the world: the agent's tools, and the task's rubric.
 func (w World) Brief(g *rl.Group) {
 	for _, t := range w.New().Spec().Tools {

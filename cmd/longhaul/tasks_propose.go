@@ -147,6 +147,9 @@ func (a *app) printProposed(r propose.Report, out string) {
 		a.out.print("left out, %s: %d\n", why, r.Refused[why])
 	}
 	a.out.print("%d calls of models, %d batches, %d replies that could not be read; %d tokens asked, %d answered\n", r.Calls, r.Batches, r.Invalid, r.Spent.PromptTokens, r.Spent.ReplyTokens)
+	if r.Tasks > 0 && r.Eval == 0 {
+		a.out.print("in run.yaml: env: {use: mcp, tasks: {train: 0-%d}, mcp: {tasks: %s, ...}}, eval: {every: 0}, since there is nothing to evaluate with\n", r.Tasks-1, out)
+	}
 	if r.Tasks > r.Eval && r.Eval > 0 {
 		a.out.print("in run.yaml: env: {use: mcp, tasks: {train: 0-%d, eval: 0-%d}, mcp: {tasks: %s, ...}}\n", r.Tasks-r.Eval-1, r.Eval-1, out)
 	}
