@@ -115,6 +115,21 @@ func TestDamagedEpisodes(t *testing.T) {
 	}
 }
 
+// An environment that is away holds up no reward that is known without it.
+func TestScoresWithoutTheEnvironment(t *testing.T) {
+	b := open(t, "t")
+	b.played(t, 1, nil)
+	cfg, err := b.store.ConfigAt(t.Context(), b.in.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Env.Use = "gone"
+	b.configure(t, cfg)
+	if out, err := b.judgeGroup(t.Context(), JudgeGroupIn{Stage: b.in.Stage, Tasks: b.in.Tasks}); err != nil || out.Scored != 1 {
+		t.Error(out, err)
+	}
+}
+
 func TestDamagedScores(t *testing.T) {
 	b := open(t, "t")
 	b.played(t, 1, nil)

@@ -65,17 +65,17 @@ func (a *Activities) scores(ctx context.Context, st *store.Store, s Stage, cfg r
 }
 
 func (a *Activities) judge(ctx context.Context, st *store.Store, s Stage, cfg rl.Config, task rl.Task) (rl.Scores, error) {
-	group, err := a.told(ctx, st, s, cfg, task)
+	group, err := a.told(ctx, st, s, cfg, cfg.Reward, task)
 	if err != nil {
 		return rl.Scores{}, err
 	}
 	return a.Score(ctx, st, s.Run, s.Update, cfg.Reward, cfg.Sampling.Seed, group)
 }
 
-// told is a group as rewards are told of it.
-func (a *Activities) told(ctx context.Context, st *store.Store, s Stage, cfg rl.Config, task rl.Task) (rl.Group, error) {
+// told is a group as a reward is told of it. Only a judge hears of the world, which may take a server to open.
+func (a *Activities) told(ctx context.Context, st *store.Store, s Stage, cfg rl.Config, by rl.RewardConfig, task rl.Task) (rl.Group, error) {
 	group, err := a.readGroup(ctx, st, s, task, cfg.Group.Size)
-	if err != nil {
+	if err != nil || !by.Judges() {
 		return group, err
 	}
 	world, err := a.world(ctx, st, s.Run, cfg.Env)

@@ -113,7 +113,7 @@ func (a *Activities) checkGroup(ctx context.Context, st *store.Store, s Stage, c
 	if at < 0 {
 		return c, rl.Errorf(rl.NotFound, fmt.Sprintf("%s/%d/%s", s.Run, s.Update, task), "the update has no such task")
 	}
-	group, err := a.told(ctx, st, s, cfg, tasks[at])
+	group, err := a.told(ctx, st, s, cfg, by, tasks[at])
 	if err != nil {
 		return c, err
 	}

@@ -56,7 +56,7 @@ func (a *Activities) Rescore(ctx context.Context, s Stage, by rl.RewardConfig, t
 	}
 	out := make([]Rescored, len(was))
 	return out, eachGroup(ctx, len(was), by, func(i int) error {
-		group, err := a.told(ctx, st, s, cfg, was[i].task)
+		group, err := a.told(ctx, st, s, cfg, by, was[i].task)
 		if err != nil {
 			return err
 		}
