@@ -99,87 +99,6 @@ func (p *pool) used() *server {
 	}
 }
 
-// admits reports whether the memory limit leaves room for one more server, as large as those there are in the mean, beside those that
-// are starting, and then counts it among these. The first always fits.
-func (p *pool) admits() bool {
-	live := p.processes()
-	limit, n, each := p.of.memory, int64(len(live)), int64(0)
-	if n > 0 {
-		each = child.Memory(live) / n
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all := n + int64(p.starting)
-	fits := limit == 0 || all == 0 || n > 0 && each*(all+1) <= limit
-	if fits {
-		p.starting++
-	}
-	return fits
-}
-
-func (p *pool) processes() (all []*child.Process) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, s := range p.live {
-		if s.process != nil {
-			all = append(all, s.process)
-		}
-	}
-	return all
-}
-
-// begin starts a server, which counts among those that are starting. The caller has a place in start.
-func (p *pool) begin(ctx context.Context) (*server, error) {
-	s, err := p.of.start(ctx)
-	if err == nil {
-		if err = p.of.same(ctx, s); err != nil {
-			s.close()
-		}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.starting--
-	if err != nil {
-		return nil, err
-	}
-	s.episodes++
-	p.live = append(p.live, s)
-	return s, nil
-}
-
-// shared is the server of all episodes; a new one when nobody knows what state the last is in.
-func (p *pool) shared(ctx context.Context) (*server, error) {
-	select {
-	case p.start <- struct{}{}: // one looks at a time
-		defer func() { <-p.start }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	p.mu.Lock()
-	for _, s := range p.live {
-		if !s.spoilt.Load() && s.lives() {
-			s.episodes++
-			p.mu.Unlock()
-			return s, nil
-		}
-	}
-	over := slices.DeleteFunc(slices.Clone(p.live), func(s *server) bool { return s.episodes > 0 })
-	p.starting++
-	p.mu.Unlock()
-	for _, s := range over { // it ended while nobody used it
-		p.end(s)
-	}
-	s, err := p.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.clean(nil); err != nil {
-		p.leave(s)
-		return nil, err
-	}
-	return s, nil
-}
-
 // give takes a server back. One that may serve no further episode is ended.
 func (p *pool) give(s *server) {
 	p.mu.Lock()
@@ -202,17 +121,6 @@ func (p *pool) give(s *server) {
 	p.idle = append(p.idle, s)
 	p.mu.Unlock()
 	time.AfterFunc(unused, func() { p.forget(s, episodes) })
-}
-
-// leave takes an episode off the shared server, which ends with the last of them when it is spoilt.
-func (p *pool) leave(s *server) {
-	p.mu.Lock()
-	s.episodes--
-	last := s.episodes == 0 && (p.closed || s.spoilt.Load() || !s.lives())
-	p.mu.Unlock()
-	if last {
-		p.end(s)
-	}
 }
 
 // forget ends a server that is idle since it had served so many episodes.
