@@ -108,7 +108,7 @@ func TestAChildSeesNoSecrets(t *testing.T) {
 func TestTheNextOwnerSweeps(t *testing.T) {
 	switch os.Getenv("LONGHAUL_TEST_OWNER") {
 	case "first":
-		p := start(t, `setsid sleep 1000 & echo $!; exec sleep 1000`)
+		p := start(t, `setsid sh -c 'echo $$; exec sleep 1000' & exec sleep 1000`) // it is out of the group when it says so
 		dir, err := Dir()
 		if err != nil {
 			t.Fatal(err)
