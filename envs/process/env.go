@@ -16,7 +16,6 @@ type env struct {
 	*world
 	task  task
 	place *place // nil: no episode
-	late  bool   // the last request was not answered in time
 }
 
 func (e *env) Spec() envs.Spec { return e.spec }
@@ -48,9 +47,7 @@ func (e *env) ask(ctx context.Context, q request, to interface{ whole() error })
 		return rl.Errorf(rl.Invalid, at, "no episode runs: Reset comes first")
 	}
 	q.Episode = e.place.episode
-	err := e.place.ask(ctx, q, to)
-	e.late = errors.Is(err, ErrOverdue)
-	return err
+	return e.place.ask(ctx, q, to)
 }
 
 // Step sends calls that fit the tools' schemas; others are answered here.
@@ -139,8 +136,8 @@ func (e *env) Score(ctx context.Context) (rl.Score, error) {
 // Close does not wait for the program.
 func (e *env) Close() error {
 	if e.place != nil {
-		e.pool.leave(e.place, e.late)
-		e.place, e.late = nil, false
+		e.pool.leave(e.place)
+		e.place = nil
 	}
 	return nil
 }

@@ -42,13 +42,13 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			config := the(faulty(c.fault), 1, 2)
 			config.Process.Env = "FAULTY_KEY=FAULTY_KEY"
-			w, _ := opened(t, config)
+			w, inside := opened(t, config)
 			e := w.New()
 			begin(t, e, w.Task(rl.Train, 0))
 			mustStep(t, e, "go", "{}")
 			limit := 20 * time.Second
 			if c.fault == "hang" {
-				limit = 500 * time.Millisecond
+				limit, inside.pool.closing = 500*time.Millisecond, 500*time.Millisecond
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
@@ -65,6 +65,7 @@ func TestFaults(t *testing.T) {
 			if err := e.Close(); err != nil {
 				t.Error(err)
 			}
+			inside.pool.empty()
 			again := w.New()
 			defer again.Close()
 			begin(t, again, w.Task(rl.Train, 1))
@@ -93,6 +94,27 @@ func TestScoreAfterTheDeadline(t *testing.T) {
 	}
 }
 
+// An episode that is given up in the middle of a call leaves its neighbours in the program alone.
+func TestGivingUpKillsNobody(t *testing.T) {
+	w, inside := opened(t, the(faulty("slow"), 1, 2))
+	e, other := w.New(), w.New()
+	defer other.Close()
+	begin(t, e, w.Task(rl.Train, 0))
+	begin(t, other, w.Task(rl.Train, 1))
+	mustStep(t, e, "go", "{}")
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(200*time.Millisecond, cancel)
+	if _, err := step(ctx, e, "go", "{}"); !errors.Is(err, ErrOverdue) {
+		t.Fatal(err)
+	}
+	was := inside.pool.slots[0].program
+	e.Close()
+	mustStep(t, other, "go", "{}")
+	if inside.pool.slots[0].program != was {
+		t.Error("it is another program")
+	}
+}
+
 func TestRefusedSnapshot(t *testing.T) {
 	w, _ := opened(t, the(faulty("none"), 1, 1))
 	e := w.New()
@@ -110,19 +132,25 @@ func TestRefusedSnapshot(t *testing.T) {
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	for command, want := range map[string]string{
 		"exec nosuchprogram":        "env.process.command: hello: it has ended, with status 127; it wrote: /bin/sh: 1: exec: nosuchprogram: not found",
-		"echo hello there; sleep 9": "environment process: hello: no reply in time: context deadline exceeded; it wrote: hello there",
-		"true":                      "env.process.command: hello: it has ended, with status 0",
-		faulty("status"):            "env.process.command: hello: it has ended, with status 1; it wrote: no such level",
+		"echo hello there; sleep 9": "environment process: env.process.command: hello: no reply in time: context deadline exceeded; it wrote: hello there",
+		"true":                      "environment process: env.process.command: hello: it has ended, with status 0",
+		faulty("status"):            "environment process: env.process.command: hello: it has ended, with status 1; it wrote: no such level",
+		"kill -9 $$":                "environment process: env.process.command: hello: it has ended: signal: killed",
+		`echo '{"level": "info"}'`:  `env.process.command: hello: it wrote what is no reply: "{\"level\": \"info\"}": it has no id`,
 		faulty("newer"):             "env.process.command: hello: the reply to hello is not as it should be: protocol is 2, and 1 is spoken here",
-		faulty("deaf"):              "environment process: hello: no reply in time",
+		faulty("deaf"):              "environment process: env.process.command: hello: no reply in time",
 	} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			config := the(command, 1, 1)
-			if strings.HasPrefix(want, "environment") {
+			if strings.Contains(want, "in time") {
 				config.Process.StartTimeout = rl.Duration(300 * time.Millisecond)
 			}
-			if _, err := open(config); err == nil || !strings.HasPrefix(err.Error(), want) {
+			kind := rl.Invalid // there, what may pass is Unavailable
+			if strings.HasPrefix(want, "environment") {
+				kind = rl.Unavailable
+			}
+			if _, err := open(config); rl.KindOf(err) != kind || !strings.HasPrefix(err.Error(), want) {
 				t.Error(err)
 			}
 		})
@@ -131,6 +159,27 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	config.Process.Env = "A=PATH, B=NO_SUCH_VARIABLE"
 	if _, err := open(config); err == nil || err.Error() != "env.process.env: the environment variable NO_SUCH_VARIABLE is not set where this worker runs" {
 		t.Error(err)
+	}
+}
+
+// What has left the program's group may hold its pipes for as long as it likes.
+func TestADaemonHoldsNobodyUp(t *testing.T) {
+	began := time.Now()
+	_, err := open(the("setsid sleep 8 & echo up >&2; exit 1", 1, 1))
+	if err == nil || !strings.HasSuffix(err.Error(), "with status 1; it wrote: up") || time.Since(began) > 6*time.Second {
+		t.Errorf("%v after %s", err, time.Since(began))
+	}
+}
+
+// A value that is not for the log is not in it by halves, where a line is cut.
+func TestCutLinesHideSecrets(t *testing.T) {
+	s := &said{log: slog.New(slog.DiscardHandler), hide: strings.NewReplacer("not-for-the-log", "[KEY]")}
+	s.listen(strings.NewReader(strings.Repeat("x", saidLine-5) + "not-for-the-log\nnext\n"))
+	if got := s.last(); strings.Contains(got, "not-f") || !strings.HasSuffix(got, "xx[KEY]\nnext") {
+		t.Error(got)
+	}
+	if got := s.quote([]byte(strings.Repeat("x", saidQuote-5) + "not-for-the-log")); !strings.HasSuffix(got, `xx[KEY]"`) {
+		t.Error(got)
 	}
 }
 

@@ -11,37 +11,46 @@ import (
 )
 
 const (
-	idle       = 5 * time.Minute  // a program without episodes is stopped after this
+	idle       = 5 * time.Minute  // a program that nobody uses is stopped after this
 	closeLimit = 30 * time.Second // a program that takes longer to close an episode is ended
 )
 
 // pool is the programs of a world: at most so many, each with at most so many episodes.
 type pool struct {
-	start func(ctx context.Context) (*program, error) // says hello, too
+	start   func() (*program, error) // says hello, too
+	closing time.Duration            // closeLimit
 
 	places chan struct{} // holds a token for each episode
-	each   int           // episodes of a program
 
 	mu       sync.Mutex
 	slots    []*slot
 	episodes int64 // begun, which names them
 }
 
-// slot is where one program runs, or the next one when that has ended.
+// slot is where one program runs, or the next one when that has ended. Its fields are under the pool's mu.
 type slot struct {
-	busy chan struct{} // holds a token while its program is being started
-
-	// Under the pool's mu.
 	program *program // may be gone; nil: none yet
+	next    *coming  // nil: none is being started
 	live    int      // episodes
+	visits  int      // questions that are no episode's
 	still   *time.Timer
 }
 
-func newPool(processes, each int, start func(context.Context) (*program, error)) *pool {
-	p := &pool{start: start, places: make(chan struct{}, processes*each), each: each}
+// coming is a program that is being started. Whoever needs it waits for it, and whoever gives up leaves it to the others.
+type coming struct {
+	done    chan struct{}
+	program *program
+	err     error
+}
+
+// newPool has the first program, which is stopped again when nobody comes.
+func newPool(processes, each int, first *program, start func() (*program, error)) *pool {
+	p := &pool{start: start, closing: closeLimit, places: make(chan struct{}, processes*each)}
 	for range processes {
-		p.slots = append(p.slots, &slot{busy: make(chan struct{}, 1)})
+		p.slots = append(p.slots, &slot{})
 	}
+	p.slots[0].program = first
+	p.unused(p.slots[0])
 	return p
 }
 
@@ -59,7 +68,7 @@ func (p *pool) take(ctx context.Context) (*place, error) {
 	case <-ctx.Done():
 		return nil, rl.Errorf(rl.Unavailable, at, "all %d places (env.process.processes x episodes) are taken: %w", cap(p.places), context.Cause(ctx))
 	}
-	at, err := p.visit(ctx)
+	at, err := p.enter(ctx, 1, 0)
 	if err != nil {
 		<-p.places
 	}
@@ -67,18 +76,20 @@ func (p *pool) take(ctx context.Context) (*place, error) {
 }
 
 // visit is a place for a question that is no episode's, which waits for no episode to end.
-func (p *pool) visit(ctx context.Context) (*place, error) {
-	s, episode := p.least()
+func (p *pool) visit(ctx context.Context) (*place, error) { return p.enter(ctx, 0, 1) }
+
+func (p *pool) enter(ctx context.Context, live, visits int) (*place, error) {
+	s, episode := p.least(live, visits)
 	c, err := p.running(ctx, s)
 	if err != nil {
-		p.unload(s)
+		p.add(s, -live, -visits)
 		return nil, err
 	}
 	return &place{program: c, slot: s, episode: episode}, nil
 }
 
-// least adds an episode to the program that has the fewest. Who has taken a place finds one with room.
-func (p *pool) least() (least *slot, episode string) {
+// least adds to the program that has the fewest episodes. Who has taken a place finds one with room.
+func (p *pool) least(live, visits int) (least *slot, episode string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.slots {
@@ -86,37 +97,35 @@ func (p *pool) least() (least *slot, episode string) {
 			least = s
 		}
 	}
-	least.live++
-	if least.still != nil {
-		least.still.Stop()
-	}
+	least.live, least.visits = least.live+live, least.visits+visits
 	p.episodes++
 	return least, fmt.Sprint(p.episodes)
 }
 
-// running is the program of a slot, started where it does not run.
+// add counts what comes to a program, or leaves it.
+func (p *pool) add(s *slot, live, visits int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.live, s.visits = s.live+live, s.visits+visits
+	p.unused(s)
+}
+
+// running is the program of a slot, started where it does not run: in its own time, whatever is left of the caller's.
 func (p *pool) running(ctx context.Context, s *slot) (*program, error) {
+	c, next := p.current(s)
+	if c != nil {
+		return c, nil
+	}
 	select {
-	case s.busy <- struct{}{}:
-		defer func() { <-s.busy }()
+	case <-next.done:
+		return next.program, next.err
 	case <-ctx.Done():
 		return nil, rl.Errorf(rl.Unavailable, at, "the program is being started: %w", context.Cause(ctx))
 	}
-	if c := p.current(s); c != nil {
-		return c, nil
-	}
-	c, err := p.start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s.program = c
-	return c, nil
 }
 
-// current is the program of a slot, nil when it has ended.
-func (p *pool) current(s *slot) *program {
+// current is the program of a slot, or the one that is on its way.
+func (p *pool) current(s *slot) (*program, *coming) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s.program != nil {
@@ -124,50 +133,55 @@ func (p *pool) current(s *slot) *program {
 		case <-s.program.dying:
 			s.program = nil
 		default:
+			return s.program, nil
 		}
 	}
-	return s.program
+	if s.next == nil {
+		s.next = &coming{done: make(chan struct{})}
+		go p.begin(s, s.next)
+	}
+	return nil, s.next
 }
 
-// unload takes an episode off a program.
-func (p *pool) unload(s *slot) {
+func (p *pool) begin(s *slot, next *coming) {
+	next.program, next.err = p.start()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.live--; s.live == 0 {
-		s.still = time.AfterFunc(idle, func() { p.rest(s) })
+	s.program, s.next = next.program, nil
+	p.unused(s)
+	close(next.done)
+}
+
+// unused has the program of a slot stopped after a while, if nobody uses it then.
+func (p *pool) unused(s *slot) {
+	if s.still != nil {
+		s.still.Stop()
 	}
+	s.still = time.AfterFunc(idle, func() { p.rest(s) })
 }
 
-// free gives a place back.
-func (p *pool) free(s *slot) {
-	p.unload(s)
-	<-p.places
-}
-
-// rest stops the program of a slot without episodes.
+// rest stops the program of a slot that nobody uses.
 func (p *pool) rest(s *slot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c := s.program; s.live == 0 && c != nil {
+	if c := s.program; s.live+s.visits == 0 && c != nil {
 		s.program = nil
 		go c.stop()
 	}
 }
 
-// leave closes an episode, which nobody waits for, and gives its place back. A program that is late with an answer, or with
-// this one, is ended: nobody knows what it is at.
-func (p *pool) leave(at *place, late bool) {
-	if late {
-		at.kill(errors.New("it was ended, since it did not reply in time" + at.said.last()))
-		p.free(at.slot)
-		return
-	}
+// leave closes an episode, which nobody waits for, and gives its place back. A program that does not come to it is ended. One that
+// was at something else, which its episode did not wait for, has the time to do that first: others are in it.
+func (p *pool) leave(at *place) {
 	go func() {
-		defer p.free(at.slot)
-		ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+		defer func() {
+			p.add(at.slot, -1, 0)
+			<-p.places
+		}()
+		ctx, cancel := context.WithTimeout(context.Background(), p.closing)
 		defer cancel()
 		if err := at.ask(ctx, request{Do: "close", Episode: at.episode}, &head{}); errors.Is(err, ErrOverdue) {
-			at.kill(errors.New("it was ended, since it did not close an episode in time"))
+			at.kill(errors.New("it was ended, since it did not close an episode in time" + at.said.last()))
 		}
 	}()
 }

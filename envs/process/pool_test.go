@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -96,8 +97,7 @@ func TestIdleProgramsRest(t *testing.T) {
 	inside.pool.rest(s) // has an episode
 	mustStep(t, e, "guess", `{"number":1}`)
 	e.Close()
-	inside.pool.places <- struct{}{} // given back when the episode is closed
-	<-inside.pool.places
+	inside.pool.empty()
 	inside.pool.rest(s)
 	<-was.gone
 	if was.why.Error() != "it has ended, with status 0" {
@@ -105,6 +105,42 @@ func TestIdleProgramsRest(t *testing.T) {
 	}
 	begin(t, e, w.Task(rl.Train, 0))
 	defer e.Close()
+}
+
+// The first program, which told what the world is, is stopped like others where no episode comes, and a question for a reference
+// is none.
+func TestTheFirstProgramRests(t *testing.T) {
+	w, inside := opened(t, the(python, 1, 1))
+	s := inside.pool.slots[0]
+	was := s.program
+	if s.still == nil {
+		t.Fatal("nothing will stop it")
+	}
+	w.Reference(w.Task(rl.Train, 0))
+	if s.live != 0 || s.visits != 0 {
+		t.Errorf("%d episodes, %d visits", s.live, s.visits)
+	}
+	inside.pool.rest(s)
+	<-was.gone
+}
+
+// A program that is slow to start has env.process.start_timeout for it in mid-run, too: an episode that gives up leaves it to
+// the next.
+func TestStartsAreNobodysInParticular(t *testing.T) {
+	starts := filepath.Join(t.TempDir(), "starts")
+	w, inside := opened(t, the("echo >> '"+starts+"'; sleep 0.7; "+python, 1, 1))
+	inside.pool.rest(inside.pool.slots[0])
+	e := w.New()
+	defer e.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := e.Reset(ctx, w.Task(rl.Train, 0)); err == nil || err.Error() != "environment process: the program is being started: context deadline exceeded" {
+		t.Error(err)
+	}
+	begin(t, e, w.Task(rl.Train, 0))
+	if b, err := os.ReadFile(starts); err != nil || len(b) != 2 {
+		t.Errorf("%d starts, %v", len(b), err)
+	}
 }
 
 // alive reports whether a process runs: one that is only waited for does not.

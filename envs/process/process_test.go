@@ -48,6 +48,16 @@ func (p *pool) end(t testing.TB) {
 	}
 }
 
+// empty waits until all episodes are closed.
+func (p *pool) empty() {
+	for range cap(p.places) {
+		p.places <- struct{}{}
+	}
+	for range cap(p.places) {
+		<-p.places
+	}
+}
+
 const python = "exec python3 ../../examples/process/number.py"
 
 // typescript is the command that runs the example in TypeScript, which Node 20 only does without its types.

@@ -35,7 +35,7 @@ type program struct {
 	heard chan reply    // of ids that were asked, in order
 
 	kill  func(why error) // ends it; the first reason counts
-	why   error           // it ended; set before dying
+	why   error           // it ended, without secrets; set before dying
 	dying chan struct{}   // closed when its end has begun
 	gone  chan struct{}   // closed when nothing is left of it
 }
@@ -51,22 +51,43 @@ func (c *program) run(p pipes) {
 	})
 	state, err := c.cmd.Process.Wait()
 	c.group.kill() // others of the group may hold its pipes
+	for _, f := range p.ours[1:] {
+		f.SetReadDeadline(time.Now().Add(lastWords)) // and so may what has left the group
+	}
 	listening.Wait()
 	if err == nil {
-		err = errors.New(ending(state))
+		err = ending(state)
 	}
 	c.kill(fmt.Errorf("%w%s", err, c.said.last()))
 	c.group.end()
 	p.close()
-	c.said.log.Info("the environment's program has ended", "why", c.said.hide.Replace(c.why.Error()))
+	c.said.log.Info("the environment's program has ended", "why", c.why)
 	close(c.gone)
 }
 
-func ending(state *os.ProcessState) string {
-	if state.Exited() {
-		return fmt.Sprintf("it has ended, with status %d", state.ExitCode())
+// lastWords is how long a program that has ended is listened to: what it wrote is there already.
+const lastWords = time.Second
+
+// mistake is an error that every start of the command would come to: there is no such program, or it speaks otherwise than it should.
+type mistake string
+
+func (m mistake) Error() string { return string(m) }
+
+// What a shell ends with whose command it cannot run, and cannot find.
+const (
+	notRun   = 126
+	notFound = 127
+)
+
+func ending(state *os.ProcessState) error {
+	if !state.Exited() {
+		return errors.New("it has ended: " + state.String())
 	}
-	return "it has ended: " + state.String()
+	words := fmt.Sprintf("it has ended, with status %d", state.ExitCode())
+	if status := state.ExitCode(); status == notRun || status == notFound {
+		return mistake(words)
+	}
+	return errors.New(words)
 }
 
 // listen hands on replies until stdout ends. The error is a line that is not of the protocol.
@@ -82,9 +103,9 @@ func (c *program) listen(stdout io.Reader) error {
 			}
 			continue
 		case err != nil:
-			return fmt.Errorf("it wrote what is no reply: %.200q: %w", lines.Bytes(), err)
+			return mistake(fmt.Sprintf("it wrote what is no reply: %s: %v", c.said.quote(lines.Bytes()), err))
 		case r.id <= last || r.id > c.asked.Load():
-			return fmt.Errorf("it replied to %d, which was not asked: %.200q", r.id, lines.Bytes())
+			return mistake(fmt.Sprintf("it replied to %d, which was not asked: %s", r.id, c.said.quote(lines.Bytes())))
 		}
 		last = r.id
 		select {
@@ -94,7 +115,7 @@ func (c *program) listen(stdout io.Reader) error {
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("it wrote a line of more than %d MiB", longest>>20)
+		return mistake(fmt.Sprintf("it wrote a line of more than %d MiB", longest>>20))
 	}
 	return nil
 }
@@ -124,7 +145,7 @@ func (c *program) ask(ctx context.Context, q request, to interface{ whole() erro
 				return rl.Errorf(rl.Unavailable, at, "%s: %w: %s", q.Do, errSays, c.said.hide.Replace(r.err))
 			}
 			if err := r.into(to); err != nil {
-				c.kill(fmt.Errorf("the reply to %s is not as it should be: %w: %.200q", q.Do, err, r.line))
+				c.kill(mistake(fmt.Sprintf("the reply to %s is not as it should be: %v: %s", q.Do, err, c.said.quote(r.line))))
 				return c.ended(q)
 			}
 			return nil
@@ -176,7 +197,7 @@ func overdue(ctx context.Context, q request) error {
 
 // ended is the error of a request to a program that is no more.
 func (c *program) ended(q request) error {
-	return rl.Errorf(rl.Unavailable, at, "%s: %s", q.Do, c.said.hide.Replace(c.why.Error()))
+	return rl.Errorf(rl.Unavailable, at, "%s: %w", q.Do, c.why)
 }
 
 // stop lets the program end by itself, as its stdin ends, and then ends it.

@@ -17,10 +17,10 @@ func (w *world) solution(ctx context.Context, t rl.Task) ([]call, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer w.pool.unload(at.slot)
+	defer w.pool.add(at.slot, 0, -1)
 	var r referenceReply
 	err = at.ask(ctx, request{Do: "reference", Task: taskOf(t.Split, t.Index)}, &r)
-	if errors.Is(err, ErrOverdue) {
+	if errors.Is(err, context.DeadlineExceeded) && errors.Is(err, ErrOverdue) { // a caller that is cancelled says nothing of it
 		at.kill(errors.New("it was ended, since it told no reference in time"))
 	}
 	return r.Calls, err

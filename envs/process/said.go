@@ -3,8 +3,10 @@ package process
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +17,8 @@ const (
 	saidLine   = 1024 // bytes of a line
 	saidMinute = 120  // lines a minute
 	saidTail   = 600  // bytes
+	saidQuote  = 200  // bytes of what is no reply, in an error
+	mostLine   = 64 << 10
 )
 
 // said takes in what a program writes beside the protocol: lines on stderr, and what is no reply on stdout.
@@ -31,22 +35,39 @@ type said struct {
 
 // listen reads stderr to its end.
 func (s *said) listen(stderr io.Reader) {
-	r := bufio.NewReaderSize(stderr, saidLine)
-	for {
-		line, err := r.ReadSlice('\n') // a longer line comes in pieces
-		if len(line) > 0 {
+	r := bufio.NewReaderSize(stderr, mostLine)
+	for whole := true; ; {
+		line, err := r.ReadSlice('\n')
+		if whole && len(line) > 0 { // of a longer line nobody hears the rest
 			s.hear("stderr", line)
 		}
 		if err != nil && err != bufio.ErrBufferFull {
 			return
 		}
+		whole = err == nil
 	}
+}
+
+// without is a text without secrets, of at most so many bytes: it is cut last, so that no half of a secret is left.
+func (s *said) without(text []byte, most int) string {
+	hidden := s.hide.Replace(strings.ToValidUTF8(string(text), "\uFFFD"))
+	return strings.ToValidUTF8(hidden[:min(len(hidden), most)], "")
+}
+
+func (s *said) quote(line []byte) string { return strconv.Quote(s.without(line, saidQuote)) }
+
+// hidden is why a program ended, without secrets.
+func (s *said) hidden(why error) error {
+	text := s.hide.Replace(why.Error())
+	if _, ok := errors.AsType[mistake](why); ok {
+		return mistake(text)
+	}
+	return errors.New(text)
 }
 
 // hear logs a line within the limits.
 func (s *said) hear(from string, line []byte) {
-	line = bytes.TrimRight(line[:min(len(line), saidLine)], "\r\n")
-	text := s.hide.Replace(strings.ToValidUTF8(string(line), "\uFFFD"))
+	text := s.without(bytes.TrimRight(line, "\r\n"), saidLine)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tail = append(append(s.tail, text...), '\n')

@@ -36,7 +36,7 @@ func start(line string, environ []string, log *slog.Logger, hide *strings.Replac
 	var once sync.Once
 	c.kill = func(why error) {
 		once.Do(func() {
-			c.why = why
+			c.why = c.said.hidden(why)
 			close(c.dying)
 			g.kill()
 		})

@@ -20,13 +20,14 @@ type world struct {
 	pool  *pool
 }
 
-// open starts the first program, which says what its world has.
+// open starts the first program, which says what its world has. Errors: Invalid where every start would end so, and Unavailable.
 func open(c rl.EnvConfig) (envs.World, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(c.Process.StartTimeout))
-	defer cancel()
-	first, said, err := greeted(ctx, c.Process)
-	if e, ok := errors.AsType[*rl.Error](err); ok && e.At == at && !errors.Is(err, ErrOverdue) {
-		err = rl.Errorf(rl.Invalid, "env.process.command", "%w", e.Err)
+	first, said, err := greeted(c.Process)
+	if e, ok := errors.AsType[*rl.Error](err); ok && e.At == at {
+		err = rl.Errorf(rl.Unavailable, at, "env.process.command: %w", e.Err)
+		if _, lasting := errors.AsType[mistake](err); lasting {
+			err = rl.Errorf(rl.Invalid, "env.process.command", "%w", e.Err)
+		}
 	}
 	if err != nil {
 		return envs.World{}, err
@@ -36,8 +37,7 @@ func open(c rl.EnvConfig) (envs.World, error) {
 		return envs.World{}, rl.Errorf(rl.Invalid, "env.process.episodes", "%d, but %s takes at most %d episodes at once", c.Process.Episodes, said.Name, n)
 	}
 	w := &world{hello: said, spec: said.spec()}
-	w.pool = newPool(c.Process.Processes, c.Process.Episodes, func(ctx context.Context) (*program, error) { return w.another(ctx, c.Process) })
-	w.pool.slots[0].program = first
+	w.pool = newPool(c.Process.Processes, c.Process.Episodes, first, func() (*program, error) { return w.another(c.Process) })
 	return w.asWorld(), nil
 }
 
@@ -68,10 +68,8 @@ func taskOf(split rl.Split, index int) *task {
 }
 
 // another starts a further program, which has to be the same as the first.
-func (w *world) another(ctx context.Context, c rl.ProcessConfig) (*program, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(c.StartTimeout))
-	defer cancel()
-	next, said, err := greeted(ctx, c)
+func (w *world) another(c rl.ProcessConfig) (*program, error) {
+	next, said, err := greeted(c)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +80,8 @@ func (w *world) another(ctx context.Context, c rl.ProcessConfig) (*program, erro
 	return next, nil
 }
 
-// greeted starts a program and hears its hello.
-func greeted(ctx context.Context, c rl.ProcessConfig) (*program, hello, error) {
+// greeted starts a program and hears its hello, for which it has env.process.start_timeout.
+func greeted(c rl.ProcessConfig) (*program, hello, error) {
 	var said hello
 	environ, secrets, err := child.Environment("env.process.env", c.Env)
 	if err != nil {
@@ -93,6 +91,8 @@ func greeted(ctx context.Context, c rl.ProcessConfig) (*program, hello, error) {
 	if err != nil {
 		return nil, said, rl.Errorf(rl.Unavailable, at, "%w", err)
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(c.StartTimeout))
+	defer cancel()
 	if err := p.ask(ctx, request{Do: "hello", Protocol: Protocol}, &said); err != nil {
 		p.kill(err)
 		<-p.gone
