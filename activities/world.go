@@ -11,7 +11,7 @@ import (
 // world is the environment of a run. One that is made of files is the same in all updates and on all workers: files that
 // differ from those the run began with are a Conflict.
 func (a *Activities) world(ctx context.Context, st *store.Store, run rl.RunID, c rl.EnvConfig) (envs.World, error) {
-	w, err := envs.Open(c)
+	w, err := envs.Open(ctx, c)
 	if err != nil || w.Digest == "" {
 		return w, err
 	}

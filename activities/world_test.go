@@ -15,8 +15,8 @@ func TestWorldIsPinned(t *testing.T) {
 		return envs.World{Name: "filed", Digest: files}, nil
 	}})
 	b := open(t, "a")
-	at := func(turns int) error { // another configuration is opened anew
-		_, err := b.world(t.Context(), b.store, run, rl.EnvConfig{Use: "filed", MaxTurns: turns})
+	at := func(other int) error { // another configuration is opened anew
+		_, err := b.world(t.Context(), b.store, run, rl.EnvConfig{Use: "filed", Code: rl.CodeConfig{Files: other}})
 		return err
 	}
 	if err := at(1); err != nil {

@@ -89,7 +89,7 @@ func everyWorld(t *testing.T, check func(t *testing.T, w tried)) {
 			if !ok {
 				s.config = use(name)
 			}
-			w, err := envs.Open(s.config(t))
+			w, err := envs.Open(t.Context(), s.config(t))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -102,7 +102,7 @@ func newDesk(t testing.TB, mode string) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := envs.Open(rl.EnvConfig{Use: Kind, Agent: rl.AgentConfig{Command: "'" + self + "' agent " + mode, Goal: "environment", Tasks: file, Output: 4096}})
+	w, err := envs.Open(t.Context(), rl.EnvConfig{Use: Kind, Agent: rl.AgentConfig{Command: "'" + self + "' agent " + mode, Goal: "environment", Tasks: file, Output: 4096}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -151,7 +151,7 @@ func exampleAgent(t *testing.T, worlds, program string) *Agent {
 		t.Fatal(err)
 	}
 	program = strings.NewReplacer("python ", worlds+"/agents/bin/python ", "node ", worlds+"/agents/node_modules/.bin/tsx ").Replace(program)
-	w, err := envs.Open(rl.EnvConfig{Use: Kind, Agent: rl.AgentConfig{
+	w, err := envs.Open(t.Context(), rl.EnvConfig{Use: Kind, Agent: rl.AgentConfig{
 		Command: program, Directory: dir, Goal: "argument", Tasks: dir + "/tasks.jsonl", Check: "python3 check.py", Output: 4096,
 	}})
 	if err != nil {

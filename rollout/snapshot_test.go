@@ -64,7 +64,7 @@ var fourDigits = regexp.MustCompile(`\b[0-9]{4}\b`)
 
 // An episode of a world with snapshots goes on from the newest one on record: the same bytes, without playing what came before.
 func TestEpisodesGoOnFromSnapshots(t *testing.T) {
-	world, err := envs.Open(rl.EnvConfig{Use: "shop"})
+	world, err := envs.Open(t.Context(), rl.EnvConfig{Use: "shop"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,14 +32,14 @@ func benchWorlds(ctx context.Context, _ *app) (b benchmark, err error) {
 	if err := writeLargeWorld(dir); err != nil {
 		return b, err
 	}
-	large, err := envs.Open(rl.EnvConfig{Use: "sqlite", SQLite: rl.SQLiteConfig{Dir: dir}})
+	large, err := envs.Open(ctx, rl.EnvConfig{Use: "sqlite", SQLite: rl.SQLiteConfig{Dir: dir}})
 	if err != nil {
 		return b, err
 	}
 	if err := benchSnapshots(ctx, large, &b); err != nil {
 		return b, err
 	}
-	shop, err := envs.Open(rl.EnvConfig{Use: "shop"})
+	shop, err := envs.Open(ctx, rl.EnvConfig{Use: "shop"})
 	if err != nil {
 		return b, err
 	}

@@ -96,13 +96,13 @@ func checkRoom(dir string) check {
 
 // checkEnvironment resets the environment on its first training task, and plays the references of one whose tasks are counted.
 func checkEnvironment(ctx context.Context, cfg rl.Config) []check {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
 	name := "environment " + cfg.Env.Use
-	w, err := envs.Open(cfg.Env)
+	w, err := envs.Open(ctx, cfg.Env) // has limits of its own, such as env.process.start_timeout
 	if err != nil {
 		return []check{verdict(name, "", "", err)}
 	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
 	env := w.New()
 	defer env.Close()
 	task := w.Task(rl.Train, cfg.Env.Tasks.Train.First)

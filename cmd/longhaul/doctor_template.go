@@ -13,7 +13,7 @@ import (
 // checkTemplate finds what a model's chat template does that training suffers from, which no server says: that it passes the
 // environment's tools over, or writes the past otherwise than it was sampled. found is empty where it does neither.
 func checkTemplate(ctx context.Context, cfg rl.Config, client *policy.Client) (found, mend string, err error) {
-	world, err := envs.Open(cfg.Env)
+	world, err := envs.Open(ctx, cfg.Env)
 	if err != nil {
 		return "", "", err
 	}

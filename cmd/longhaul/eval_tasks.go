@@ -16,7 +16,7 @@ import (
 // recordTasks writes the tasks that a file lists where their evaluation finds them, and returns the evaluation's key: other tasks
 // than the configuration's own, or the same under another configuration, are another evaluation.
 func recordTasks(ctx context.Context, st *store.Store, p playing, file string) (key string, tasks int, err error) {
-	world, err := envs.Open(p.config.Env)
+	world, err := envs.Open(ctx, p.config.Env)
 	if err != nil {
 		return "", 0, err
 	}

@@ -178,7 +178,7 @@ func TestFilesystemServer(t *testing.T) {
 func TestAWorldOfAFile(t *testing.T) {
 	c := rl.EnvConfig{Use: "mcp", Tasks: rl.TasksConfig{Train: rl.TaskRange{Last: 5}, Eval: rl.TaskRange{Last: 2}},
 		MCP: settings(rl.MCPConfig{Command: node(t, "server-filesystem") + " {dir}", Tasks: "testdata/files.jsonl", Reuse: 100})}
-	w, err := envs.Open(c)
+	w, err := envs.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

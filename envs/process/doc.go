@@ -2,7 +2,7 @@
 // standard input and output (docs/process.md is the protocol, protocol.go its types).
 //
 // A program holds many episodes, one after the other and at once, so that what it has loaded is loaded once. pool.go
-// says which program an episode gets, child.go is one running program, env.go an episode of it and world.go what
+// says which program an episode gets, program.go is one running program, env.go an episode of it and world.go what
 // run.yaml makes of its hello. Programs run in process groups that end with the process that started them, however that ends
 // (leash.go).
 //

@@ -151,7 +151,7 @@ func TestTheDigestIsOfAllFiles(t *testing.T) {
 
 func TestOpenNamesTheKey(t *testing.T) {
 	for dir, want := range map[string]string{"": "env.sqlite.dir: no directory is named", "nowhere": "env.sqlite.dir: nowhere: open schema.sql: no such file or directory"} {
-		_, err := envs.Open(rl.EnvConfig{Use: "sqlite", SQLite: rl.SQLiteConfig{Dir: dir}})
+		_, err := envs.Open(t.Context(), rl.EnvConfig{Use: "sqlite", SQLite: rl.SQLiteConfig{Dir: dir}})
 		if rl.KindOf(err) != rl.Invalid || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v", dir, err)
 		}

@@ -165,11 +165,11 @@ func TestDemonstrationsVary(t *testing.T) {
 
 // The directory that docs/environments.md tells people to copy is the world in the binary.
 func TestTheShopIsAnExample(t *testing.T) {
-	a, err := envs.Open(rl.EnvConfig{Use: "sqlite", SQLite: rl.SQLiteConfig{Dir: "shop"}})
+	a, err := envs.Open(t.Context(), rl.EnvConfig{Use: "sqlite", SQLite: rl.SQLiteConfig{Dir: "shop"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := envs.Open(rl.EnvConfig{Use: "shop"})
+	b, err := envs.Open(t.Context(), rl.EnvConfig{Use: "shop"})
 	if err != nil || a.Digest != b.Digest || fmt.Sprint(a.New().Spec()) != fmt.Sprint(b.New().Spec()) {
 		t.Errorf("%s, %s, %v", a.Digest, b.Digest, err)
 	}
