@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -31,8 +30,10 @@ const farewell = 2 * time.Second
 type box struct {
 	bounds bounds
 	name   string // as errors call it
-	// command starts wrapper.sh's arguments in a new box.
-	command func(args []string) (*exec.Cmd, error)
+	// ready says why no box can be made here, as far as that can be told beforehand.
+	ready func(ctx context.Context) error
+	// command starts wrapper.sh's arguments in a new box. tidy takes away what is left of it when its command did not end well.
+	command func(args []string) (c *exec.Cmd, tidy func(), err error)
 	// watch ends the box when its program takes too much; it returns why, once the box is gone.
 	watch  func(c *exec.Cmd, b bounds, gone <-chan struct{}) string
 	places chan struct{}
@@ -43,6 +44,9 @@ func (b *box) shell() bool    { return true }
 
 // check makes a box, to see that it can be made here; an error says why not.
 func (b *box) check(ctx context.Context) error {
+	if err := b.ready(ctx); err != nil {
+		return err
+	}
 	o, err := b.run(ctx, tree{}, program{language: shell, source: "command -v python3 timeout tar >/dev/null && echo here", most: 100})
 	switch {
 	case rl.KindOf(err) == rl.Unavailable: // not later either
@@ -60,7 +64,7 @@ func (b *box) run(ctx context.Context, t tree, p program) (outcome, error) {
 	case b.places <- struct{}{}:
 		defer func() { <-b.places }()
 	case <-ctx.Done():
-		return outcome{}, context.Cause(ctx)
+		return outcome{}, queued(ctx, b.places)
 	}
 	seconds := int(max(1, b.bounds.time/time.Second))
 	args := []string{strconv.Itoa(seconds), strconv.FormatInt(b.bounds.disk.bytes/512, 10), strconv.FormatInt(b.bounds.memory>>10, 10),
@@ -70,7 +74,7 @@ func (b *box) run(ctx context.Context, t tree, p program) (outcome, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, b.bounds.time+startUp)
 	defer cancel()
-	c, err := b.command(args)
+	c, tidy, err := b.command(args)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -107,6 +111,9 @@ func (b *box) run(ctx context.Context, t tree, p program) (outcome, error) {
 	stop()
 	close(gone)
 	<-ended
+	if failed != nil { // it may have been killed, and what it started still be there
+		tidy()
+	}
 	switch {
 	case ctx.Err() != nil:
 		return outcome{}, context.Cause(ctx)
@@ -149,5 +156,5 @@ func read(r *bufio.Reader, most int, limit room) (o outcome, ready bool, err err
 }
 
 func newBox(name string, b bounds) *box {
-	return &box{bounds: b, name: name, places: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))}
+	return &box{bounds: b, name: name, places: newPlaces(), ready: func(context.Context) error { return nil }}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,6 +21,8 @@ var hostile = map[string]string{
 	"loop that catches":      "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
 	"memory bomb":            "x = []\nwhile True: x.append(bytearray(1000000))",
 	"memory of many":         "import os, time\nfor i in range(3): os.fork()\nx = bytearray(b'x' * 100000000)\ntime.sleep(2)",
+	"memory shared":          "import os, mmap, time\nfor i in range(3): os.fork()\nm = mmap.mmap(-1, 100000000)\nm.write(b'x' * 100000000)\ntime.sleep(2)",
+	"stops its keeper":       "import os, signal, time\nos.kill(os.getppid(), signal.SIGSTOP)\ntime.sleep(1000)",
 	"memory of nobody":       "import os\nfor i in range(3): os.fork()\nx = []\nfor i in range(100):\n    f = os.memfd_create('m')\n    os.write(f, b'x' * 1000000)",
 	"fork bomb of a shell":   "import os\nos.system('f() { f | f & }; f; sleep 2')",
 	"one huge allocation":    "x = bytearray(8 * 1000 * 1000 * 1000)",
@@ -110,9 +113,36 @@ func TestHostileProgramsAreContained(t *testing.T) {
 		if after := childrenOf(os.Getpid()); len(after) > len(before) {
 			t.Errorf("%s left %v running", name, after)
 		}
+		if name == "container" {
+			engine, _, _ := strings.Cut(os.Getenv("LONGHAUL_TEST_CONTAINER"), " ")
+			if left, err := exec.Command(engine, "ps", "--all", "--quiet", "--filter", "name=longhaul-").Output(); err != nil || len(left) > 0 {
+				t.Errorf("%s left %s running, %v", name, left, err)
+			}
+		}
 	}
 	if b, err := os.ReadFile(secret); err != nil || string(b) != "the host's own" {
 		t.Errorf("the host's file: %q, %v", b, err)
+	}
+}
+
+// What processes take together is counted once: memory that they share with each other as well as their own, and what a child has of
+// its parent not twice.
+func TestMemoryIsCountedTogether(t *testing.T) {
+	box, why := bubblewrapHere(usual) // 256 MiB
+	if box == nil {
+		t.Skipf("bubblewrap does not work here: %v", why)
+	}
+	const fork = "import os, mmap, time\n%s\nfor i in range(2): os.fork()\n%s\ntime.sleep(1)\nprint('fits') if os.getpid() == first else None"
+	for _, c := range []struct{ before, after, want string }{
+		{"first = os.getpid()\nx = bytearray(b'x' * 100000000)", "", "fits\n"},
+		{"first = os.getpid()\nm = mmap.mmap(-1, 100000000)\nm.write(b'x' * 100000000)", "for i in range(100): m[i * 1000000:(i + 1) * 1000000] = b'y' * 1000000", "fits\n"},
+		{"first = os.getpid()", "x = bytearray(b'x' * 100000000)", "[stopped: its processes took more than 256 MiB of memory; the working directory is as it was before]"},
+		{"first = os.getpid()", "m = mmap.mmap(-1, 100000000)\nm.write(b'x' * 100000000)", "[stopped: its processes took more than 256 MiB of memory; the working directory is as it was before]"},
+	} {
+		o := mustRun(t, box, tree{}, fmt.Sprintf(fork, c.before, c.after))
+		if o.text() != c.want {
+			t.Errorf("%s; %s: %q, not %q", c.before, c.after, o.text(), c.want)
+		}
 	}
 }
 

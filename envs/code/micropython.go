@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"runtime"
 	"strings"
 
 	"github.com/tetratelabs/wazero"
@@ -42,7 +41,7 @@ func newMicropython(b bounds) (*micropython, error) {
 	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCompilationCache(compiled).
 		WithCloseOnContextDone(true).WithMemoryLimitPages(uint32(b.memory/pageSize)).
 		WithCoreFeatures(api.CoreFeaturesV2|experimental.CoreFeaturesExceptionHandling))
-	m := &micropython{bounds: b, runtime: r, places: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))}
+	m := &micropython{bounds: b, runtime: r, places: newPlaces()}
 	_, err := wasi_snapshot_preview1.Instantiate(ctx, r)
 	if err == nil {
 		// The module `host`, by which a program may call its host. This host has no functions.
@@ -70,7 +69,7 @@ func (m *micropython) run(ctx context.Context, t tree, p program) (outcome, erro
 	case m.places <- struct{}{}:
 		defer func() { <-m.places }()
 	case <-ctx.Done():
-		return outcome{}, context.Cause(ctx)
+		return outcome{}, queued(ctx, m.places)
 	}
 	d := newDisk(t, m.bounds.disk, p.seed)
 	out := &capture{most: p.most}

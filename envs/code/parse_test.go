@@ -104,6 +104,21 @@ func TestRoom(t *testing.T) {
 	}
 }
 
+// As many files of as many bytes as a directory may have are there when a program runs, in each sandbox, whatever they take in pages.
+func TestAFullDirectoryIsThere(t *testing.T) {
+	b := usual
+	b.disk = room{files: 50, bytes: 50 * 1025}
+	full := tree{}
+	for i := range b.disk.files {
+		full[fmt.Sprintf("f%d.txt", i)] = make([]byte, 1025)
+	}
+	for name, box := range sandboxes(t, b) {
+		if o := mustRun(t, box, full, "import os\nprint(len(os.listdir('.')))"); o.text() != "50\n" {
+			t.Errorf("%s: %s", name, o.text())
+		}
+	}
+}
+
 func FuzzUnpack(f *testing.F) {
 	var b bytes.Buffer
 	tree{"a": []byte("1"), "d/e": []byte("2"), "f/": nil}.pack(&b)

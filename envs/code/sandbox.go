@@ -3,7 +3,10 @@ package code
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
+
+	"github.com/longhaul-rl/longhaul/rl"
 )
 
 // sandbox runs programs that a model wrote, over a working directory and nothing else.
@@ -14,6 +17,14 @@ type sandbox interface {
 	python() string
 	// shell reports whether there is a shell.
 	shell() bool
+}
+
+// newPlaces has a place for each program that runs at once.
+func newPlaces() chan struct{} { return make(chan struct{}, max(2, runtime.GOMAXPROCS(0))) }
+
+// queued is the error of a program whose turn did not come.
+func queued(ctx context.Context, places chan struct{}) error {
+	return rl.Errorf(rl.Unavailable, at, "it waited for one of the %d places that programs run in: %w", cap(places), context.Cause(ctx))
 }
 
 // program is what a sandbox is asked to run.

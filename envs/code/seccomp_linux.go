@@ -22,6 +22,10 @@ var denied = []uint32{
 	unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FANOTIFY_INIT, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_QUOTACTL, unix.SYS_SYSLOG,
 }
 
+// families are the kinds of sockets that there are in a network of one's own. Others, such as those to the machine that a virtual one
+// runs on, are in no such network, or doors into the kernel.
+var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
+
 // x32 marks the numbers of a second set of system calls, on amd64.
 const x32 = 0x40000000
 
@@ -38,13 +42,18 @@ func filter() ([]byte, error) {
 		{Code: give, K: unix.SECCOMP_RET_KILL_PROCESS},
 		{Code: load, K: 0}, // seccomp_data.nr
 	}
-	refuse := uint8(len(denied) + 1)
+	// Jumps are over so many instructions: here to the last but one, which refuses; the last allows.
+	refuse := uint8(len(denied) + 2 + len(families))
 	program = append(program, unix.SockFilter{Code: above, Jt: refuse, K: x32})
 	for _, call := range denied {
 		refuse--
 		program = append(program, unix.SockFilter{Code: equal, Jt: refuse, K: call})
 	}
-	program = append(program, unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ALLOW}, unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)})
+	program = append(program, unix.SockFilter{Code: equal, Jf: refuse, K: unix.SYS_SOCKET}, unix.SockFilter{Code: load, K: 16}) // seccomp_data.args[0]
+	for i, family := range families {
+		program = append(program, unix.SockFilter{Code: equal, Jt: uint8(len(families) - i), K: family})
+	}
+	program = append(program, unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}, unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ALLOW})
 	var b bytes.Buffer
 	if err := binary.Write(&b, binary.NativeEndian, program); err != nil {
 		return nil, rl.Errorf(rl.Invalid, at, "the filter of system calls: %w", err)

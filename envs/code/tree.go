@@ -23,6 +23,12 @@ type room struct {
 	bytes int64 // of content
 }
 
+// pageBytes is what a file system in memory has its contents in.
+const pageBytes = 4096
+
+// memory is what a file system in memory needs to hold as much, in bytes: each file's last page is its own.
+func (r room) memory() int64 { return r.bytes + pageBytes*int64(r.files) }
+
 // longestPath bounds a path, in bytes.
 const longestPath = 512
 
