@@ -51,8 +51,8 @@ func evaluationTasks(c rl.Config) (wrong, bool) {
 }
 
 func timeouts(c rl.Config) (wrong, bool) {
-	return disagree(c.Env.TurnTimeout.String(), "at most env.episode_timeout, "+c.Env.EpisodeTimeout.String(), "",
-		"env.turn_timeout", "env.episode_timeout"), c.Env.TurnTimeout <= c.Env.EpisodeTimeout
+	return disagree(c.Env.TurnTimeout.String(), "less than env.episode_timeout, "+c.Env.EpisodeTimeout.String(), "a call that hangs is to be noticed before the episode's time is over",
+		"env.turn_timeout", "env.episode_timeout"), c.Env.TurnTimeout < c.Env.EpisodeTimeout
 }
 
 func nothingToLearn(c rl.Config) (wrong, bool) {

@@ -65,6 +65,6 @@ func codeSandbox(c rl.Config) (wrong, bool) {
 }
 
 func codeTimeout(c rl.Config) (wrong, bool) {
-	return disagree(c.Env.Code.Timeout.String(), "less than env.turn_timeout, "+c.Env.TurnTimeout.String(), "in which the tests of an episode are run, too", "env.code.timeout", "env.turn_timeout"),
-		c.Env.Use != "code" || c.Env.Code.Timeout < c.Env.TurnTimeout
+	return disagree(c.Env.Code.Timeout.String(), "less than env.episode_timeout, "+c.Env.EpisodeTimeout.String(), "or one program takes all of an episode's time", "env.code.timeout", "env.episode_timeout"),
+		c.Env.Use != "code" || c.Env.Code.Timeout < c.Env.EpisodeTimeout
 }

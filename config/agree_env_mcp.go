@@ -132,6 +132,6 @@ func mcpDefaults(c rl.Config) (wrong, bool) {
 }
 
 func mcpTimeout(c rl.Config) (wrong, bool) {
-	return disagree(c.Env.MCP.CallTimeout.String(), "at most env.episode_timeout, "+c.Env.EpisodeTimeout.String(), "", "env.mcp.call_timeout", "env.episode_timeout"),
-		c.Env.MCP.CallTimeout <= c.Env.EpisodeTimeout
+	return disagree(c.Env.MCP.CallTimeout.String(), "less than env.episode_timeout, "+c.Env.EpisodeTimeout.String(), "a call that hangs is to be noticed before the episode's time is over", "env.mcp.call_timeout", "env.episode_timeout"),
+		c.Env.Use != mcp || c.Env.MCP.CallTimeout < c.Env.EpisodeTimeout
 }

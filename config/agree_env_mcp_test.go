@@ -41,7 +41,7 @@ func TestMCPAgreements(t *testing.T) {
 		{head + "command: x, servers: 3}}\npolicy: {concurrency: 4}", "policy.concurrency: found 4, expected 1 to 3, env.mcp.servers (an episode that waits for a place spends its own time on it)"},
 		{head + "command: x, share: worker, effect: pure}}\npolicy: {concurrency: 400}", ""},
 		{head + "command: x, effects: a=harmless}}", `env.mcp.effects: found "a=harmless", expected TOOL=EFFECT, with commas between`},
-		{head + "command: x, call_timeout: 2h}}", "env.mcp.call_timeout: found 2h0m0s, expected at most env.episode_timeout, 30m0s"},
+		{head + "command: x, call_timeout: 2h}}", "env.mcp.call_timeout: found 2h0m0s, expected less than env.episode_timeout, 30m0s (a call that hangs is to be noticed before the episode's time is over)"},
 	} {
 		_, err := Parse("run.yaml", []byte(c.src), withMCP())
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -87,7 +87,7 @@ func fit(c *rl.Config, given func(path string) bool) {
 	lower("eval.tasks", &c.Eval.Tasks, c.Env.Tasks.Eval.Len())
 	lower("sampling.max_tokens", &c.Sampling.MaxTokens, c.Policy.Context-1)
 	if !given("env.turn_timeout") {
-		c.Env.TurnTimeout = min(c.Env.TurnTimeout, c.Env.EpisodeTimeout)
+		c.Env.TurnTimeout = min(c.Env.TurnTimeout, c.Env.EpisodeTimeout/2)
 	}
 	fitLoss(&c.Loss, given)
 	fitTorch(c, given)

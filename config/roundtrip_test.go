@@ -68,7 +68,7 @@ func aConfig(t *rapid.T) rl.Config {
 		c.Update.Processes = min(c.Update.Processes, gpus)
 	}
 	c.Eval.Tasks = min(c.Eval.Tasks, c.Env.Tasks.Eval.Len())
-	c.Env.TurnTimeout = min(c.Env.TurnTimeout, c.Env.EpisodeTimeout)
+	c.Env.TurnTimeout = min(c.Env.TurnTimeout, c.Env.EpisodeTimeout/2)
 	agreeOnReward(&c.Reward)
 	if c.Loss.Use == "dpo" {
 		c.Loss.Beta, c.Loss.KLCoef, c.Loss.EntropyCoef, c.Loss.MismatchCap, c.Loss.OffPolicyMask = .1, 0, 0, 0, 0

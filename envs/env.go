@@ -71,6 +71,8 @@ type Spec struct {
 	// NoCall is the user message that answers a message without a tool call, where text does not end the episode.
 	// Empty: the rollout's own words, which list the tools.
 	NoCall string
+	// ScoreTimeout bounds Score, where that takes longer than a turn; 0: the run's turn_timeout.
+	ScoreTimeout time.Duration
 }
 
 // FinalText names the call that carries the agent's final answer (see Spec.TextEnds).

@@ -149,6 +149,22 @@ func TestFailuresNameTheirBoundary(t *testing.T) {
 	}
 }
 
+// A score takes no longer than a turn, unless the environment says how long it may take.
+func TestScoresHaveTheirTime(t *testing.T) {
+	for name, limit := range map[string]time.Duration{"of a turn": 0, "of their own": 4 * moment} {
+		inBubble(t, name, func(t *testing.T) {
+			env := onStage(echo)
+			env.rates, env.spec.ScoreTimeout = 2*moment, limit
+			o := options()
+			o.TurnTimeout, o.EpisodeTimeout = moment, long
+			got, err := Run(t.Context(), env, client(scripted(inTurn(says("", "end", "{}")))), o)
+			if limit > 0 && (err != nil || got.Outcome.Value != 1) || limit == 0 && rl.KindOf(err) != rl.Unavailable {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
+
 // A caller that stops is told so, and nothing is scored.
 func TestRunEndsWithItsContext(t *testing.T) {
 	for name, env := range map[string]*stage{"in the policy": onStage(echo), "in a tool": onStage(stuck)} {

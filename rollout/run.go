@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -84,7 +85,7 @@ func Run(ctx context.Context, env envs.Env, p *policy.Client, o Options) (*rl.Tr
 	if n := len(e.turns); n > 0 {
 		t.Policy = rl.PolicySpan{First: e.turns[0].Action.Version, Last: e.turns[n-1].Action.Version}
 	}
-	scoring, cancel := within(ctx, o.TurnTimeout)
+	scoring, cancel := within(ctx, cmp.Or(e.spec.ScoreTimeout, o.TurnTimeout))
 	defer cancel()
 	if t.Outcome, err = env.Score(scoring); err != nil {
 		return nil, e.envError(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/inprocess"
@@ -122,6 +123,7 @@ type stage struct {
 	reset func(context.Context) error
 	step  func(context.Context, envs.Call) (envs.Result, error)
 	calls []envs.Call
+	rates time.Duration // Score takes so long
 }
 
 // onStage has the tools echo{text} and end{}.
@@ -158,7 +160,14 @@ func (s *stage) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
 	return s.step(ctx, call)
 }
 
-func (s *stage) Score(context.Context) (rl.Score, error)  { return rl.Score{Value: 1}, nil }
+func (s *stage) Score(ctx context.Context) (rl.Score, error) {
+	select {
+	case <-time.After(s.rates):
+		return rl.Score{Value: 1}, nil
+	case <-ctx.Done():
+		return rl.Score{}, context.Cause(ctx)
+	}
+}
 func (s *stage) Snapshot(context.Context) ([]byte, error) { return nil, envs.ErrNoSnapshot }
 func (s *stage) Restore(context.Context, []byte) error    { return envs.ErrNoSnapshot }
 func (s *stage) Close() error                             { return nil }
