@@ -100,6 +100,41 @@ func TestChangesTooManyCostTheReward(t *testing.T) {
 	}
 }
 
+// What the agent writes is no change: an address in which another change stands does not make it.
+func TestChangesAreNotForged(t *testing.T) {
+	forged := 0
+	everyTicket(t, func(task *task) []call {
+		var moves, others []string // what the checks want, by the calls that do it
+		var move map[string]string
+		for _, c := range task.Reference {
+			var a map[string]any
+			if err := json.Unmarshal(c.Arguments, &a); err != nil {
+				t.Fatal(err)
+			}
+			switch c.Tool {
+			case "move_order":
+				move = map[string]string{"order": a["order"].(string), "address": a["address"].(string)}
+				moves = append(moves, c.Tool)
+			case "swap_item":
+				others = append(others, fmt.Sprintf("swap %s %s for %s", a["order"], a["product"], a["other"]))
+			}
+		}
+		if len(moves) == 0 || len(others) == 0 {
+			return nil
+		}
+		forged++
+		move["address"] += "; " + strings.Join(others, "; ")
+		return []call{{"move_order", rl.CanonicalJSON(move)}, task.Reference[len(task.Reference)-1]}
+	}, func(task *task, s rl.Score) {
+		if s.Value == 1 {
+			t.Errorf("line %d: %+v", task.line, s)
+		}
+	})
+	if forged != 4 {
+		t.Errorf("%d tickets move an order and swap an item", forged)
+	}
+}
+
 // No ticket is solved by an answer alone where something had to be done, nor by a guess at how it ends.
 func TestGuessesEarnLittle(t *testing.T) {
 	for _, guess := range []string{

@@ -89,7 +89,7 @@ func address(t *draft) string {
 	t.order(t.customer(), "placed", 0, 0)
 	to := t.address()
 	t.looks(o)
-	t.does("move "+o.Number+" to "+to, "move_order", "order", o.Number, "address", to)
+	t.does("move "+o.Number+" to "+quoted(to), "move_order", "order", o.Number, "address", to)
 	t.closes("done", "")
 	return t.say([]string{
 		"I am moving. Please send order %1 to this address: %2", "Order %1 has a wrong address. The right one is: %2",

@@ -57,18 +57,22 @@ func several(t *draft) string {
 	t.looks(o)
 	t.does("", "check_product", "product", to.sku)
 	t.does("swap "+o.Number+" "+from.sku+" for "+to.sku, "swap_item", "order", o.Number, "product", from.sku, "other", to.sku)
-	t.does("move "+o.Number+" to "+at, "move_order", "order", o.Number, "address", at)
+	t.does("move "+o.Number+" to "+quoted(at), "move_order", "order", o.Number, "address", at)
 	t.closes("done", "")
 	return t.say([]string{"Two things about order %1: I would rather have %3 than %2, and please send it to %4"}, o.Number, from.sku, to.sku, at)
 }
 
-// without adds an older order of the customer that has no such product.
+// without adds an older order of the customer that has no such product, but a jar.
 func (t *draft) without(p product) {
+	jar := t.named("jar-2")
+	if p == jar {
+		jar = t.named("jar-1")
+	}
 	from := len(t.Seed.Items)
 	t.order(t.who, "delivered", 40+t.IntN(30), 0)
 	for i := from; i < len(t.Seed.Items); i++ {
 		if t.Seed.Items[i].SKU == p.sku {
-			t.Seed.Items[i].SKU, t.Seed.Items[i].Cents = "jar-2", 990*t.Seed.Items[i].Quantity
+			t.Seed.Items[i].SKU, t.Seed.Items[i].Cents = jar.sku, jar.cents*t.Seed.Items[i].Quantity
 		}
 	}
 }

@@ -54,13 +54,14 @@ CREATE TABLE ticket (
 );
 INSERT INTO ticket VALUES (NULL, NULL);
 
+-- One line for each change. What the agent wrote itself stands in quotes, so that it cannot pass for another change.
 CREATE TABLE changes (id INTEGER PRIMARY KEY, what TEXT NOT NULL);
 
 CREATE TRIGGER cancelled AFTER UPDATE OF status ON orders BEGIN
   INSERT INTO changes (what) VALUES ('cancel ' || new.number);
 END;
 CREATE TRIGGER moved AFTER UPDATE OF address ON orders BEGIN
-  INSERT INTO changes (what) VALUES ('move ' || new.number || ' to ' || new.address);
+  INSERT INTO changes (what) VALUES ('move ' || new.number || ' to ' || quote(new.address));
 END;
 CREATE TRIGGER refunded AFTER UPDATE OF refunded ON items BEGIN
   INSERT INTO changes (what) VALUES ('refund ' || new.number || ' ' || new.sku);
