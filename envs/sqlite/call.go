@@ -8,8 +8,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/longhaul-rl/longhaul/envs"
+	"github.com/longhaul-rl/longhaul/rl"
 )
 
 func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
@@ -29,7 +31,7 @@ func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
 	if wrong := t.Check(call.Arguments); wrong != "" {
 		return envs.Result{Content: "bad call: " + wrong}, nil
 	}
-	arguments, wrong := t.bound(call.Arguments)
+	arguments, wrong := e.world.bound(call.Arguments)
 	if wrong != "" {
 		return envs.Result{Content: "bad call: " + wrong}, nil
 	}
@@ -37,7 +39,7 @@ func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
 }
 
 // bound are the arguments of a call as SQL has them, or what is wrong with them, in words for the model.
-func (t *tool) bound(arguments json.RawMessage) (bound map[string]any, wrong string) {
+func (w *world) bound(arguments json.RawMessage) (bound map[string]any, wrong string) {
 	given := map[string]json.RawMessage{}
 	if err := json.Unmarshal(arguments, &given); err != nil {
 		return nil, "the arguments are not JSON"
@@ -48,21 +50,53 @@ func (t *tool) bound(arguments json.RawMessage) (bound map[string]any, wrong str
 		if err != nil {
 			return nil, fmt.Sprintf("%q: %v", name, err)
 		}
-		if text, ok := v.(string); ok && t.timely && strings.EqualFold(text, "now") {
-			return nil, fmt.Sprintf("%q: write the day, not %q", name, text)
+		if text, ok := v.(string); ok && w.timely && readsClock(text) {
+			return nil, fmt.Sprintf("%q: write the day, not %.40q", name, text)
 		}
 		bound[name] = v
 	}
 	return bound, ""
 }
 
-// answer takes the message that ends an episode.
+// readsClock reports whether a text, or one in it where it is JSON, would be the clock or a time zone to a function of time. Of a
+// longer text only a tool could make that, by cutting it out.
+func readsClock(text string) bool {
+	switch strings.ToLower(strings.TrimFunc(text, func(r rune) bool { return !unicode.IsLetter(r) })) {
+	case "now", "localtime", "utc":
+		return true
+	}
+	var inside any
+	return strings.ContainsAny(text, `["{`) && json.Unmarshal([]byte(text), &inside) == nil && anyClock(inside)
+}
+
+func anyClock(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return readsClock(v)
+	case []any:
+		return slices.ContainsFunc(v, anyClock)
+	case map[string]any:
+		for key, value := range v {
+			if readsClock(key) || anyClock(value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// answer takes the message that ends an episode: it does also when the world refuses it.
 func (e *env) answer(ctx context.Context, call envs.Call) (envs.Result, error) {
 	var text string
 	if err := json.Unmarshal(call.Arguments, &text); err != nil {
 		return envs.Result{Content: "bad call: the final answer is no text"}, nil
 	}
-	r, err := e.call(ctx, e.world.final, map[string]any{"text": text})
+	arguments, wrong := e.world.bound(rl.CanonicalJSON(map[string]string{"text": text}))
+	if wrong != "" {
+		e.ended = true
+		return envs.Result{Content: "bad call: " + wrong, Done: true}, nil
+	}
+	r, err := e.call(ctx, e.world.final, arguments)
 	e.ended, r.Done = err == nil, true
 	return r, err
 }
@@ -83,11 +117,11 @@ func (e *env) call(ctx context.Context, t *tool, arguments map[string]any) (envs
 func (e *env) run(ctx context.Context, t *tool, arguments map[string]any) (content string, found bool, err error) {
 	if t.Effect != envs.Pure {
 		if err := e.data.do(ctx, "BEGIN"); err != nil {
-			return "", false, err
+			return "", false, fmt.Errorf("BEGIN: %v", err) // no doing of the call's
 		}
 		defer func() {
 			if err == nil {
-				err = e.data.do(ctx, "COMMIT")
+				err = e.data.commit(ctx)
 			}
 			if err != nil {
 				_ = e.data.do(context.WithoutCancel(ctx), "ROLLBACK") // a trigger may have rolled back already

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -29,12 +30,15 @@ func (e *env) check(ctx context.Context, t *task) error {
 		return err
 	}
 	for _, c := range t.Checks {
-		if err := c.check(ctx, e.data); err != nil {
+		if err := e.world.checks(ctx, c, e.data); err != nil {
 			return fmt.Errorf("check %q: %w", c.Why, err)
 		}
 	}
 	if err := e.world.plays(t); err != nil {
 		return fmt.Errorf("reference: %w", err)
+	}
+	if err := e.world.variable(t); err != nil {
+		return err
 	}
 	s, err := e.score(ctx, t)
 	if err == nil && s.Value == 1 {
@@ -43,7 +47,18 @@ func (e *env) check(ctx context.Context, t *task) error {
 	return err
 }
 
-func (c check) check(ctx context.Context, d *database) error {
+// variable reports whether a task can be shown under other names.
+func (w *world) variable(t *task) (err error) {
+	rng := rand.New(rand.NewPCG(0, 0))
+	for range mostDraws {
+		if _, err = w.varied(t, rng); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (w *world) checks(ctx context.Context, c check, d *database) error {
 	if c.Why == "" {
 		return errors.New("it needs a why: what is wrong when it does not hold")
 	}
@@ -57,6 +72,7 @@ func (c check) check(ctx context.Context, d *database) error {
 	if wrong := statements[0].allowed(may.pure); wrong != "" {
 		return errors.New(wrong)
 	}
+	w.timely = w.timely || statements[0].timely()
 	columns, writes, err := d.explain(ctx, c.SQL)
 	if err == nil && (writes || columns != 1) {
 		err = errors.New("expected a SELECT of one column")

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -19,8 +20,12 @@ var may = struct{ schema, pure, local []string }{
 	local:  []string{"select", "values", "with", "insert", "replace", "update", "delete"},
 }
 
-// unsteady are words that make the same call give something else at another time or after a restart.
-var unsteady = []string{"random", "randomblob", "current_time", "current_date", "current_timestamp", "total_changes", "'now'", `"now"`, "temp", "temporary"}
+// unsteady are words that make the same call give something else at another time, elsewhere or after a restart.
+var unsteady = []string{"random", "randomblob", "current_time", "current_date", "current_timestamp", "temp", "temporary",
+	"'now'", `"now"`, "'localtime'", `"localtime"`, "'utc'", `"utc"`}
+
+// connected are functions of no argument that tell of the connection: what came before the call, and in no snapshot.
+var connected = []string{"changes", "total_changes", "last_insert_rowid"}
 
 // clocks read the time when they are given none.
 var clocks = []string{"date", "time", "datetime", "julianday", "unixepoch", "strftime", "timediff"}
@@ -31,32 +36,45 @@ func (s statement) allowed(first []string) string {
 		return fmt.Sprintf("%s: expected a statement that begins with %s", strings.ToUpper(s.words[0]), strings.ToUpper(strings.Join(first, ", ")))
 	}
 	for i, w := range s.words {
-		if w == "load_extension" {
+		function, given := s.function(i)
+		switch {
+		case w == "load_extension" || function == "load_extension":
 			return "load_extension runs code that is none of the world's"
-		}
-		if slices.Contains(unsteady, w) {
-			return fmt.Sprintf("%s is not the same at every time: the same calls must give the same, also after a restart", w)
-		}
-		if slices.Contains(clocks, w) && s.told(i) < told(w) {
-			return w + " without a time is the clock: the same calls must give the same, also after a restart"
+		case slices.Contains(unsteady, w) || slices.Contains(unsteady, function):
+			return fmt.Sprintf("%s is not the same at every time: the same calls must give the same, also after a restart", cmp.Or(function, w))
+		case slices.Contains(connected, function) && given == 0:
+			return fmt.Sprintf("%s() tells of what came before the call: the same calls must give the same, also after a restart; RETURNING says what a statement did", function)
+		case slices.Contains(clocks, function) && given < needed(function):
+			return function + " without a time is the clock: the same calls must give the same, also after a restart"
 		}
 	}
 	return ""
 }
 
-// told is how many arguments a function of time takes before it does not read the clock.
-func told(function string) int {
+// timely reports whether a statement has a function of time.
+func (s statement) timely() bool {
+	for i := range s.words {
+		if function, _ := s.function(i); slices.Contains(clocks, function) {
+			return true
+		}
+	}
+	return false
+}
+
+// needed is how many arguments a function of time takes before it does not read the clock.
+func needed(function string) int {
 	if function == "strftime" {
 		return 2 // its form, and a time
 	}
 	return 1
 }
 
-// told is how many arguments the function has that is word i. One that is a column's or a table's name has enough.
-func (s statement) told(i int) (arguments int) {
+// function is the name of the function that word i is, without quotes, and how many arguments it is given; empty when no ( follows.
+func (s statement) function(i int) (name string, arguments int) {
 	if i+1 >= len(s.words) || s.words[i+1] != "(" {
-		return 2
+		return "", 0
 	}
+	name = strings.Trim(s.words[i], "\"`[]")
 	deep := 0
 	for _, w := range s.words[i+1:] {
 		switch {
@@ -64,7 +82,7 @@ func (s statement) told(i int) (arguments int) {
 			deep++
 		case w == ")":
 			if deep--; deep == 0 {
-				return arguments
+				return name, arguments
 			}
 		case w == "," && deep == 1:
 			arguments++
@@ -73,7 +91,7 @@ func (s statement) told(i int) (arguments int) {
 			arguments = 1
 		}
 	}
-	return arguments
+	return name, arguments
 }
 
 // columned is what the driver's connection knows of a statement.
@@ -106,7 +124,6 @@ func (t *tool) compile(ctx context.Context, at string, d *database) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
 		}
-		t.timely = t.timely || slices.ContainsFunc(s.words, func(w string) bool { return slices.Contains(clocks, w) })
 		if s.rows = columns > 0; writes && t.Effect == envs.Pure {
 			return fmt.Errorf("%s: it writes, and the tool's effect is pure: say episode_local", where)
 		}

@@ -67,6 +67,15 @@ func (d *database) do(ctx context.Context, sql string, args ...any) error {
 	return err
 }
 
+// commit ends a transaction. Of its errors only a constraint is the doing of what was in it.
+func (d *database) commit(ctx context.Context) error {
+	err := d.do(ctx, "COMMIT")
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff != lib.SQLITE_CONSTRAINT {
+		return fmt.Errorf("COMMIT: %v", err)
+	}
+	return err
+}
+
 // imaged is what the driver's connection can do with the whole of a database.
 type imaged interface {
 	Serialize() ([]byte, error)

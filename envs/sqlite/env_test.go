@@ -88,13 +88,50 @@ func TestCallsSayWhatSQLiteSays(t *testing.T) {
 	}
 }
 
-// No model reads the clock, which an episode that is resumed would read at another time.
+// No model reads the clock, which an episode that is resumed would read at another time: not where a tool trims what it is given or
+// takes it out of a list, nor where it is kept for another tool or a check.
 func TestNobodyReadsTheClock(t *testing.T) {
-	e := opened(t, map[string]string{"tools/after.sql": "-- The day after.\n-- effect: pure\n-- param day: {\"type\": \"string\"}\nSELECT date(:day, '+1 day');"})
-	for arguments, want := range map[string]string{`{"day":"2026-02-28"}`: "2026-03-01", `{"day":"now"}`: `bad call: "day": write the day, not "now"`, `{"day":"NOW"}`: `bad call: "day": write the day, not "NOW"`} {
-		if r := step(t, e, "after", arguments); r.Content != want {
-			t.Errorf("%s: %q, not %q", arguments, r.Content, want)
+	head := "-- Tells a day.\n-- effect: pure\n-- param day: {}\n"
+	e := opened(t, map[string]string{
+		"tools/after.sql":   head + "SELECT date(trim(:day), '+1 day');",
+		"tools/earlier.sql": head + "SELECT min(date(value)) FROM json_each(:day);",
+	})
+	for _, c := range [][3]string{
+		{"after", `{"day":"2026-02-28"}`, "2026-03-01"},
+		{"after", `{"day":"now"}`, `bad call: "day": write the day, not "now"`},
+		{"after", `{"day":" NOW\n"}`, `bad call: "day": write the day, not " NOW\n"`},
+		{"after", `{"day":"localtime"}`, `bad call: "day": write the day, not "localtime"`},
+		{"earlier", `{"day":["2026-03-01","2026-02-28"]}`, "2026-02-28"},
+		{"earlier", `{"day":["2026-03-01","\u006eow"]}`, `bad call: "day": write the day, not "[\"2026-03-01\",\"\\u006eow\"]"`},
+		{"earlier", `{"day":"{\"a\":[\"Now\"]}"}`, `bad call: "day": write the day, not "{\"a\":[\"Now\"]}"`},
+		{"lend_book", `{"book":1,"reader":"utc","days":7}`, `bad call: "reader": write the day, not "utc"`},
+		{"lend_book", `{"book":1,"reader":"I know nowadays","days":7}`, "Emma is lent to I know nowadays"},
+		{"lend_book", `{"book":2,"reader":"A\u0000B","days":7}`, `bad call: "reader": a text with a NUL in it is one thing to some of SQLite, and another to the rest`},
+	} {
+		if r := step(t, e, c[0], c[1]); r.Content != c[2] {
+			t.Errorf("%s(%s): %q, not %q", c[0], c[1], r.Content, c[2])
 		}
+	}
+	if r := step(t, e, envs.FinalText, `"Now."`); r.Content != `bad call: "text": write the day, not "Now."` || !r.Done {
+		t.Errorf("the last word: %+v", r)
+	}
+	if r := step(t, opened(t, nil), "lend_book", `{"book":2,"reader":"now","days":7}`); r.Content != "Ulysses is lent to now" {
+		t.Errorf("in a world without a function of time: %+v", r)
+	}
+}
+
+// What a call cannot help is no observation, and an empty text is one that can be seen.
+func TestWhatACallSays(t *testing.T) {
+	e := opened(t, map[string]string{"tools/blank.sql": "-- Is blank.\n-- effect: pure\nVALUES (''), ('');"})
+	if r := step(t, e, "blank", "{}"); r.Content != "\"\"\n\"\"" {
+		t.Errorf("%+v", r)
+	}
+	if err := e.data.do(t.Context(), "BEGIN"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Step(t.Context(), envs.Call{ToolCall: rl.ToolCall{Name: "return_book", Arguments: json.RawMessage(`{"book":1}`)}})
+	if rl.KindOf(err) != rl.Unavailable || !strings.Contains(err.Error(), "BEGIN: ") {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

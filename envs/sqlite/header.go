@@ -22,7 +22,7 @@ import (
 //	-- none: no such item                                  what is said when the last statement gives no row (default: none)
 //	-- cap: 2000                                           longest result shown, in bytes (default 8192)
 //	-- timeout: 2s                                         of a call (default 5s)
-//	-- ends: yes                                           a call that is not refused ends the episode
+//	-- ends: yes                                           a call that gives a row, or changes one, ends the episode
 //
 // The result is the rows of the last statement: a row of one column is its value, of more columns a JSON object; one row a line.
 type tool struct {
@@ -31,7 +31,6 @@ type tool struct {
 	parameters []string // in the header's order
 	none       string
 	ends       bool
-	timely     bool // a statement has a function of time, to which "now" is the clock
 }
 
 const (
@@ -127,7 +126,9 @@ func (t *tool) set(key, value string) error {
 			return fmt.Errorf("%q: expected pure or episode_local, since SQL here reaches nothing outside the episode", value)
 		}
 	case "none":
-		t.none = value
+		if t.none = value; value == "" {
+			return errors.New("expected words: a call never gives nothing")
+		}
 	case "cap":
 		if t.OutputCap, err = strconv.Atoi(value); err != nil || t.OutputCap < 1 || t.OutputCap > mostResult {
 			return fmt.Errorf("%q: expected bytes, from 1 to %d", value, mostResult)

@@ -55,6 +55,7 @@ func TestFaultsAreTold(t *testing.T) {
 		{"tools/find_books.sql", "SELECT 1;", "tools/find_books.sql:1: it must begin with a comment, which is what the agent is told of the tool"},
 		{"tools/find_books.sql", "-- Says.\nSELECT 1;", "tools/find_books.sql:1: its header has no effect: pure or episode_local"},
 		{"tools/find_books.sql", "-- Says.\n-- effect: external_once\nSELECT 1;", `tools/find_books.sql:2: effect: "external_once": expected pure or episode_local, since SQL here reaches nothing outside the episode`},
+		{"tools/find_books.sql", toolHead + "-- none:\nSELECT 1;", "tools/find_books.sql:3: none: expected words: a call never gives nothing"},
 		{"tools/find_books.sql", toolHead + "-- capp: 7\nSELECT 1;", `tools/find_books.sql:3: "capp: 7" is no key of a header: effect, param NAME, none, cap, timeout or ends, then a colon`},
 		{"tools/find_books.sql", toolHead + "-- cap: 0\nSELECT 1;", `tools/find_books.sql:3: cap: "0": expected bytes, from 1 to 1048576`},
 		{"tools/find_books.sql", toolHead + "-- cap: 1\n-- cap: 2\nSELECT 1;", `tools/find_books.sql:4: a second "cap"`},
@@ -114,6 +115,15 @@ func TestHarmIsRefused(t *testing.T) {
 		{"pure", "SELECT date('NOW', '-1 day')", "'now' is not the same at every time"},
 		{"pure", "SELECT strftime('%Y')", "strftime without a time is the clock"},
 		{"pure", "SELECT current_date", "current_date is not the same at every time"},
+		{"pure", "SELECT \"Random\"()", "random is not the same at every time"},
+		{"pure", "SELECT [date] ()", "date without a time is the clock"},
+		{"pure", "SELECT `date`()", "date without a time is the clock"},
+		{"pure", "SELECT \"load_extension\"('x')", "load_extension runs code"},
+		{"pure", "SELECT date('2026-03-15', 'localtime')", "'localtime' is not the same at every time"},
+		{"pure", "SELECT datetime('2026-03-15', \"UTC\")", `"utc" is not the same at every time`},
+		{"episode_local", "INSERT OR IGNORE INTO said VALUES ('a'); SELECT last_insert_rowid()", "last_insert_rowid() tells of what came before the call"},
+		{"episode_local", "SELECT \"changes\" ( )", "changes() tells of what came before the call"},
+		{"pure", "SELECT total_changes()", "total_changes() tells of what came before the call"},
 		{"pure", "DELETE FROM books", "DELETE: expected"},
 		{"pure", "WITH x AS (SELECT 1) DELETE FROM books", "it writes, and the tool's effect is pure"},
 		{"pure", "WITH x AS (SELECT 1) INSERT INTO said SELECT 'a' RETURNING text", "it writes, and the tool's effect is pure"},
@@ -124,7 +134,7 @@ func TestHarmIsRefused(t *testing.T) {
 			t.Errorf("%s: %v, not %s", c.sql, err, c.want)
 		}
 	}
-	for _, sql := range []string{"SELECT date('2026-03-15', '+1 day')", "SELECT strftime('%Y', :day)", "SELECT 'random', \"date\" FROM (SELECT 1 AS \"date\")", "VALUES (1), (2)"} {
+	for _, sql := range []string{"SELECT date('2026-03-15', '+1 day')", "SELECT strftime('%Y', :day)", "SELECT 'random', \"date\" FROM (SELECT 1 AS \"date\")", "VALUES (1), (2)", "WITH changes (what) AS (SELECT 1) SELECT what FROM changes"} {
 		text := "-- Is right.\n-- effect: pure\n-- param day?: {}\nSELECT :day;\n" + sql
 		if _, err := read(t.Context(), "library", library(t, map[string]string{"tools/right.sql": text})); err != nil {
 			t.Errorf("%s: %v", sql, err)

@@ -16,13 +16,15 @@ import (
 // snapshotHead is the first line of a snapshot. What follows are the pages that differ from the database in which the task
 // begins, deflated.
 type snapshotHead struct {
-	World  string   `json:"world"` // its digest
-	Split  rl.Split `json:"split"`
-	Index  int      `json:"index"`
-	Ended  bool     `json:"ended"`
-	Bytes  int      `json:"bytes"`  // of the database
-	CRC32C uint32   `json:"crc32c"` // of the database: the store keeps our bytes, this finds that ours are other ones now
-	Pages  []int    `json:"pages"`  // from 0, ascending
+	World string   `json:"world"` // its digest
+	Split rl.Split `json:"split"`
+	Index int      `json:"index"`
+	Ended bool     `json:"ended"`
+	Bytes int      `json:"bytes"` // of the database
+	// CRC32C is of the database: the store keeps our bytes, this finds that ours are other ones now. They are after an upgrade of
+	// SQLite, which writes its version into each: older snapshots are of no use then, and calls are played again.
+	CRC32C uint32 `json:"crc32c"`
+	Pages  []int  `json:"pages"` // from 0, ascending
 }
 
 func (e *env) Snapshot(context.Context) ([]byte, error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -30,9 +29,8 @@ type task struct {
 	// Vary, of a warm_up task, are names in it that are others each time that it is shown: see demonstrate.go.
 	Vary []string `json:"vary,omitempty"`
 
-	line   int
-	index  int
-	source []byte // the line
+	line  int
+	index int
 }
 
 // check is a SELECT of one value, which must be true (a number that is not 0) over the final state.
@@ -103,16 +101,16 @@ func name(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 // readTasks reads tasks.jsonl. The error names the line.
 func readTasks(at string, source []byte) (map[rl.Split][]*task, error) {
 	tasks := map[rl.Split][]*task{}
-	for i, line := range bytes.Split(source, []byte("\n")) {
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
+	err := envs.ReadTasks(source, func(line int, t *task) error {
+		if err := t.whole(); err != nil {
+			return err
 		}
-		t, err := readTask(line)
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", at, i+1, err)
-		}
-		t.line, t.index = i+1, len(tasks[t.Split])
+		t.line, t.index = line, len(tasks[t.Split])
 		tasks[t.Split] = append(tasks[t.Split], t)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", at, err)
 	}
 	for _, split := range []rl.Split{rl.Train, rl.Eval} {
 		if len(tasks[split]) == 0 {
@@ -122,37 +120,31 @@ func readTasks(at string, source []byte) (map[rl.Split][]*task, error) {
 	return tasks, apart(at, tasks)
 }
 
-func readTask(line []byte) (*task, error) {
-	t := &task{source: line}
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(t); err != nil {
-		return nil, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("more than one task in a line")
-	}
+// whole says what is wrong with a task by itself, and fills in what may be left out.
+func (t *task) whole() error {
 	switch {
+	case t == nil:
+		return errors.New("it is null")
 	case t.Split != rl.Train && t.Split != rl.Eval && t.Split != rl.WarmUp:
-		return nil, fmt.Errorf("split is %q: expected train, eval or warm_up", t.Split)
+		return fmt.Errorf("split is %q: expected train, eval or warm_up", t.Split)
 	case t.Goal == "":
-		return nil, errors.New("it has no goal")
+		return errors.New("it has no goal")
 	case len(t.Checks) == 0:
-		return nil, errors.New("it has no checks")
+		return errors.New("it has no checks")
 	case t.Split == rl.WarmUp && len(t.Reference) == 0:
-		return nil, errors.New("a warm_up task is shown by its reference, and it has none")
+		return errors.New("a warm_up task is shown by its reference, and it has none")
 	case t.Split != rl.WarmUp && len(t.Vary) > 0:
-		return nil, errors.New("only a warm_up task can vary: any other is the same each time")
+		return errors.New("only a warm_up task can vary: any other is the same each time")
 	}
 	for _, v := range t.Vary {
 		if !varies(v) || !strings.Contains(t.Goal, v) {
-			return nil, fmt.Errorf("vary: %q: expected letters and digits that the goal has", v)
+			return fmt.Errorf("vary: %q: expected letters and digits that the goal has", v)
 		}
 	}
 	if len(t.Facts) == 0 {
 		t.Facts = []string{t.Goal}
 	}
-	return t, nil
+	return nil
 }
 
 // apart checks that no fact of an eval task is one of another split's.

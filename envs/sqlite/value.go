@@ -25,6 +25,9 @@ func value(raw json.RawMessage) (any, error) {
 	case text[0] == '"':
 		var s string
 		err := json.Unmarshal(raw, &s)
+		if err == nil && strings.Contains(s, "\x00") {
+			err = errors.New("a text with a NUL in it is one thing to some of SQLite, and another to the rest")
+		}
 		return s, err
 	case text[0] == '{' || text[0] == '[':
 		return text, nil
@@ -47,7 +50,7 @@ func value(raw json.RawMessage) (any, error) {
 // shown is a row as the policy sees it.
 func shown(columns []string, row []any) string {
 	if len(row) == 1 {
-		if s, ok := row[0].(string); ok {
+		if s, ok := row[0].(string); ok && s != "" {
 			return s
 		}
 		return string(rl.CanonicalJSON(plain(row[0])))

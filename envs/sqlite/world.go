@@ -23,6 +23,8 @@ type world struct {
 	tools  map[string]*tool
 	final  *tool // takes the message that ends an episode; nil: none does
 	tasks  map[rl.Split][]*task
+	held   map[string]bool // words of the facts of eval tasks
+	timely bool            // a statement has a function of time, to which a text may be the clock
 	digest string
 }
 
@@ -55,6 +57,7 @@ func read(ctx context.Context, name string, files fs.FS) (*world, error) {
 	if w.tasks, err = readTasks("tasks.jsonl", all["tasks.jsonl"]); err != nil {
 		return nil, err
 	}
+	w.held = heldOut(w.tasks[rl.Eval])
 	return w, w.check(ctx)
 }
 
@@ -106,6 +109,7 @@ func (w *world) schema(ctx context.Context, d *database, source []byte) error {
 		if wrong != "" {
 			return fmt.Errorf("schema.sql:%d: %s", s.line, wrong)
 		}
+		w.timely = w.timely || s.timely()
 		if err := d.do(ctx, s.sql); err != nil {
 			return fmt.Errorf("schema.sql:%d: %w", s.line, err)
 		}
@@ -133,6 +137,7 @@ func (w *world) tool(ctx context.Context, d *database, file string, source []byt
 	if err := t.compile(ctx, file, d); err != nil {
 		return err
 	}
+	w.timely = w.timely || slices.ContainsFunc(t.statements, statement.timely)
 	if name != envs.FinalText {
 		w.tools[name] = t
 		w.spec.Tools = append(w.spec.Tools, t.Tool)
