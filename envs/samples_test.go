@@ -1,6 +1,7 @@
 package envs_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,8 @@ type sample struct {
 	config func(t *testing.T) rl.EnvConfig
 	// tasks is how many tasks of a split a check plays, where an episode is slow. 0: as many as a check would like to.
 	tasks int
+	// calls is how many odd calls a check makes, where each is a process. 0: fuzzedCalls.
+	calls int
 	// unproven says why nobody can know whether a task was solved, so that no reference earns full reward. Empty: the world has
 	// a reference.
 	unproven string
@@ -52,6 +55,7 @@ var samples = map[string]sample{
 	"code": {tasks: 100, config: func(*testing.T) rl.EnvConfig {
 		return rl.EnvConfig{Use: "code", Code: rl.CodeConfig{Timeout: rl.Duration(10 * time.Second), MemoryMB: 16, Files: 50, DiskMB: 2, OutputBytes: 1000}}
 	}},
+	"code in bubblewrap": {tasks: 3, calls: 150, config: bubblewrap},
 	"process": {tasks: 100, config: func(t *testing.T) rl.EnvConfig {
 		if _, err := exec.LookPath("python3"); err != nil {
 			t.Skip("there is no python3")
@@ -64,6 +68,17 @@ var samples = map[string]sample{
 	"sqlite": {config: func(*testing.T) rl.EnvConfig {
 		return rl.EnvConfig{Use: "sqlite", SQLite: rl.SQLiteConfig{Dir: "sqlite/testdata/library"}}
 	}},
+}
+
+// bubblewrap is the world of programs in another of its sandboxes.
+func bubblewrap(t *testing.T) rl.EnvConfig {
+	c := rl.EnvConfig{Use: "code", Code: rl.CodeConfig{
+		Sandbox: "bubblewrap", Timeout: rl.Duration(10 * time.Second), MemoryMB: 256, Processes: 16, Files: 50, DiskMB: 2, OutputBytes: 1000,
+	}}
+	if _, err := envs.Open(t.Context(), c); err != nil {
+		t.Skip(err)
+	}
+	return c
 }
 
 func TestEveryKindIsTried(t *testing.T) {
@@ -81,9 +96,11 @@ type tried struct {
 	sample
 }
 
-// everyWorld runs a check for each registered world and for a sample of each kind.
+// everyWorld runs a check for each registered world and for each sample of a kind.
 func everyWorld(t *testing.T, check func(t *testing.T, w tried)) {
-	for _, name := range envs.Names() {
+	names := slices.AppendSeq(envs.Worlds(), maps.Keys(samples))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		t.Run(name, func(t *testing.T) {
 			s, ok := samples[name]
 			if !ok {

@@ -150,7 +150,7 @@ func read(r *bufio.Reader, most int, limit room) (o outcome, ready bool, err err
 	var leftOut []string
 	o.tree, leftOut, err = unpack(r, limit)
 	if n := len(leftOut); n > 0 {
-		o.notes = append(o.notes, fmt.Sprintf("%d links and devices in the working directory are not kept, such as %.80q", n, leftOut[0]))
+		o.notes = append(o.notes, fmt.Sprintf("%d links, devices or odd names in the working directory are not kept, such as %.80q", n, leftOut[0]))
 	}
 	return o, true, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -59,6 +60,9 @@ func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
 	}
 	if len(given.Content) > mostSource || len(given.Code) > mostSource || len(given.Command) > mostSource {
 		return envs.Result{Content: fmt.Sprintf("bad call: one call takes at most %d bytes", mostSource)}, nil
+	}
+	if strings.Contains(given.Code+given.Command, "\x00") {
+		return envs.Result{Content: "bad call: there is no NUL in a program"}, nil
 	}
 	switch call.Name {
 	case "submit":

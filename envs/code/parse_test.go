@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -15,12 +16,14 @@ import (
 
 func TestProblemsOfAFile(t *testing.T) {
 	good := `{"goal":"g","module":"a.b","function":"f","files":{"x/y.txt":"z"},"tests":[{"args":[1,"a"],"want":null}]}`
-	all, err := parseProblems([]byte(good+"\n\n"+strings.Replace(good, "{", `{"split":"eval",`, 1)), usual.disk)
+	held := strings.Replace(good, `{"goal":"g"`, `{"split":"eval","goal":"h"`, 1)
+	all, err := parseProblems([]byte(good+"\n\n"+held), usual.disk)
 	if err != nil || len(all[rl.Train]) != 1 || len(all[rl.Eval]) != 1 || string(all[rl.Train][0].tree()["x/y.txt"]) != "z" {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	for bad, want := range map[string]string{
-		good + "\n{}": "line 2: there is no goal",
+		good + "\n{}": "env.code.tasks: line 2: there is no goal",
+		held + "\n" + strings.Replace(good, `"goal":"g"`, `"goal":"h"`, 1):                     "line 2: its goal is that of a task of the other split",
 		`{"goal":"g","function":"f;import os","tests":[]}`:                                     "is no function in a module",
 		`{"goal":"g","function":"f","tests":[]}`:                                               "there are no tests",
 		`{"goal":"g","function":"f","tests":[{"args":1,"want":1}]}`:                            "test 0 needs args, a list, and want",
@@ -116,6 +119,31 @@ func TestAFullDirectoryIsThere(t *testing.T) {
 		if o := mustRun(t, box, full, "import os\nprint(len(os.listdir('.')))"); o.text() != "50\n" {
 			t.Errorf("%s: %s", name, o.text())
 		}
+	}
+}
+
+// A name that cannot be kept is not passed over in silence.
+func TestOddNamesAreListed(t *testing.T) {
+	var b bytes.Buffer
+	if err := (tree{"a": nil, `b\c`: nil, "link/": nil}).pack(&b); err != nil {
+		t.Fatal(err)
+	}
+	files, leftOut, err := unpack(&b, usual.disk)
+	if err != nil || len(files) != 2 || len(leftOut) != 1 || leftOut[0] != `b\c` {
+		t.Errorf("%q, %q, %v", files, leftOut, err)
+	}
+}
+
+// No length overflows what there is room for.
+func TestLengthsAreBounded(t *testing.T) {
+	d := newDisk(tree{"a": make([]byte, 100)}, usual.disk, 0)
+	for _, size := range []int64{math.MaxInt64, math.MaxInt64 - 1, usual.disk.bytes + 1, -1} {
+		if errno := d.resize(d.root.children["a"], size); errno == 0 {
+			t.Errorf("a file of %d bytes", size)
+		}
+	}
+	if errno := d.resize(d.root.children["a"], usual.disk.bytes); errno != 0 || d.bytes != usual.disk.bytes {
+		t.Errorf("%v, %d bytes", errno, d.bytes)
 	}
 }
 

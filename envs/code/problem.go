@@ -1,12 +1,13 @@
 package code
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"regexp"
 
+	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -38,36 +39,28 @@ var (
 
 // parseProblems reads a file of tasks. Errors are Invalid, naming the line.
 func parseProblems(file []byte, limit room) (map[rl.Split][]problem, error) {
-	out, n := map[rl.Split][]problem{}, 0
-	for line := range bytes.Lines(file) {
-		n++
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		p, err := parseProblem(line, limit)
+	out, seen := map[rl.Split][]problem{}, map[string]rl.Split{}
+	err := envs.ReadTasks(file, func(_ int, p problem) error {
+		p, err := p.whole(limit)
 		if err != nil {
-			return nil, rl.Errorf(rl.Invalid, "env.code.tasks", "line %d: %w", n, err)
+			return err
 		}
+		if split, known := seen[p.fact]; known && split != p.Split {
+			return errors.New("its goal is that of a task of the other split: what is evaluated must not be met in training")
+		}
+		seen[p.fact] = p.Split
 		out[p.Split] = append(out[p.Split], p)
+		return nil
+	})
+	if err != nil {
+		return nil, rl.Errorf(rl.Invalid, "env.code.tasks", "line %w", err)
 	}
 	return out, nil
 }
 
-func parseProblem(line []byte, limit room) (p problem, err error) {
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil {
-		return p, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return p, fmt.Errorf("more than one task")
-	}
-	if p.Split == "" {
-		p.Split = rl.Train
-	}
-	if p.Module == "" {
-		p.Module = "solution"
-	}
+// whole is a problem with what may be left out, or what is wrong with it.
+func (p problem) whole(limit room) (problem, error) {
+	p.Split, p.Module = cmp.Or(p.Split, rl.Train), cmp.Or(p.Module, "solution")
 	switch {
 	case p.Split != rl.Train && p.Split != rl.Eval:
 		return p, fmt.Errorf("the split %.32q is neither train nor eval", p.Split)
@@ -102,7 +95,7 @@ func parseProblem(line []byte, limit room) (p problem, err error) {
 func (p problem) tree() tree {
 	t := tree{}
 	for name, content := range p.Files {
-		clean, _ := local(name) // parseProblem has seen it
+		clean, _ := local(name) // whole has seen it
 		t[clean] = []byte(content)
 	}
 	return t

@@ -108,8 +108,8 @@ func (t tree) pack(w io.Writer) error {
 	return archive.Close()
 }
 
-// unpack reads a tar archive that anybody may have written. What is neither a file nor a directory is left out and
-// listed. Errors: errRoom, and those of an archive that cannot be read.
+// unpack reads a tar archive that anybody may have written. What is neither a file nor a directory, and names that cannot be kept,
+// are left out and listed. Errors: errRoom, and those of an archive that cannot be read.
 func unpack(r io.Reader, limit room) (t tree, leftOut []string, err error) {
 	t = tree{}
 	left := limit.bytes
@@ -127,8 +127,9 @@ func unpack(r io.Reader, limit room) (t tree, leftOut []string, err error) {
 		}
 		p, wrong := local(strings.TrimPrefix(h.Name, "./"))
 		switch {
+		case path.Clean(h.Name) == ".": // the directory itself
 		case wrong != "":
-			continue // the directory itself, and names that lead out of it
+			leftOut = append(leftOut, h.Name)
 		case h.Typeflag == tar.TypeDir:
 			t[p+"/"] = nil
 		case h.Typeflag == tar.TypeReg:
