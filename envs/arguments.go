@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/longhaul-rl/longhaul/rl"
 )
 
 // schema is the part of a JSON schema that Check understands.
@@ -18,14 +20,38 @@ type schema struct {
 	AdditionalProperties any      `json:"additionalProperties"`
 }
 
+// Refuses says what is wrong with a call by the Spec alone, in words for the model; empty: nothing is.
+func (s Spec) Refuses(call rl.ToolCall) string {
+	tool, ok := s.Tool(call.Name)
+	if !ok {
+		return fmt.Sprintf("bad call: there is no tool %.64q; the tools are %s", call.Name, s.ToolNames())
+	}
+	if wrong := tool.Check(call.Arguments); wrong != "" {
+		return "bad call: " + wrong
+	}
+	return ""
+}
+
+// ToolNames lists the tools for a model that called none of them.
+func (s Spec) ToolNames() string {
+	names := make([]string, len(s.Tools))
+	for i, t := range s.Tools {
+		names[i] = t.Name
+	}
+	return strings.Join(names, ", ")
+}
+
 // Check says what is wrong with the arguments of a call, in words for the model, or nothing. It looks at what models
 // get wrong: that the arguments are an object, that required properties are there, that properties have the type
 // that the schema gives them, and that none is unknown where the schema forbids that. What else a schema may say is
 // left to the tool. The words depend on the arguments alone.
 func (t Tool) Check(arguments json.RawMessage) string {
 	var s schema
-	if err := json.Unmarshal(t.Parameters, &s); err != nil {
-		return "" // a boolean schema, say: nothing to hold the arguments against
+	if err := json.Unmarshal(t.Parameters, &s); err != nil { // a boolean schema, say: nothing more to hold the arguments against
+		if !json.Valid(arguments) {
+			return "the arguments of " + t.Name + " are not JSON"
+		}
+		return ""
 	}
 	if k := kindOf(arguments); k != "object" {
 		return "the arguments of " + t.Name + " must be an object, not " + k

@@ -54,7 +54,7 @@ func (e *episode) text(ctx, live context.Context, text string) (o rl.Observation
 	}
 	say := e.spec.NoCall
 	if say == "" {
-		say = "bad call: your message calls no tool; the tools are " + e.toolNames()
+		say = "bad call: your message calls no tool; the tools are " + e.spec.ToolNames()
 	}
 	o.Messages = []rl.Message{{Role: rl.User, Content: say}}
 	return o, 0, "", nil
@@ -65,13 +65,10 @@ func (e *episode) call(ctx, live context.Context, n int, call rl.ToolCall) (envs
 	if call.Invalid != "" {
 		return envs.Result{Content: "bad call: " + call.Invalid}, "", nil
 	}
-	tool, ok := e.spec.Tool(call.Name)
-	if !ok {
-		return envs.Result{Content: fmt.Sprintf("bad call: there is no tool %.64q; the tools are %s", call.Name, e.toolNames())}, "", nil
+	if wrong := e.spec.Refuses(call); wrong != "" {
+		return envs.Result{Content: wrong}, "", nil
 	}
-	if wrong := tool.Check(call.Arguments); wrong != "" {
-		return envs.Result{Content: "bad call: " + wrong}, "", nil
-	}
+	tool, _ := e.spec.Tool(call.Name)
 	if r, ok := e.remembered(n, tool); ok {
 		return r, ended(r), nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/longhaul-rl/longhaul/endpoint"
 	"github.com/longhaul-rl/longhaul/envs"
@@ -185,13 +184,4 @@ func (e *episode) tools() []rl.Tool {
 		tools[i] = t.Tool
 	}
 	return tools
-}
-
-// toolNames lists the tools for a model that called none of them.
-func (e *episode) toolNames() string {
-	names := make([]string, len(e.spec.Tools))
-	for i, t := range e.spec.Tools {
-		names[i] = t.Name
-	}
-	return strings.Join(names, ", ")
 }

@@ -42,17 +42,14 @@ func (e *env) Reset(_ context.Context, task rl.Task) (rl.Observation, error) {
 }
 
 func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
-	tool, known := e.spec.Tool(call.Name)
 	switch {
 	case !e.open:
 		return envs.Result{}, closed()
 	case e.state.Done:
 		return envs.Result{Content: "closed", Done: true}, nil
-	case !known:
-		return envs.Result{Content: fmt.Sprintf("bad call: there is no tool %.64q", call.Name)}, nil
 	}
-	if wrong := tool.Check(call.Arguments); wrong != "" {
-		return envs.Result{Content: "bad call: " + wrong}, nil
+	if wrong := e.spec.Refuses(call.ToolCall); wrong != "" {
+		return envs.Result{Content: wrong}, nil
 	}
 	var given struct{ Path, Content, Code, Command string }
 	if err := json.Unmarshal(call.Arguments, &given); err != nil {

@@ -83,7 +83,7 @@ func TestEpisode(t *testing.T) {
 		{call("write_file", "path", "b/c", "content", ""), "b is a file"},
 		{call("write_file", "path", "notes", "content", ""), "notes is a directory"},
 		{call("write_file", "path", "big", "content", strings.Repeat("x", mostSource+1)), "bad call: one call takes at most 98304 bytes"},
-		{call("run_shell", "command", "ls"), `bad call: there is no tool "run_shell"`},
+		{call("run_shell", "command", "ls"), `bad call: there is no tool "run_shell"; the tools are run_python, write_file, read_file, submit`},
 		{call("run_python", "code", "print(1)\x00"), "bad call: there is no NUL in a program"},
 		{call("run_python"), `bad call: run_python needs "code"`},
 		{call("submit"), "submitted"},

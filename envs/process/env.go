@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -56,7 +55,7 @@ func (e *env) Step(ctx context.Context, c envs.Call) (envs.Result, error) {
 		return envs.Result{}, rl.Errorf(rl.Invalid, at, "no episode runs: Reset comes first")
 	}
 	if wrong := e.wrong(c.ToolCall); wrong != "" {
-		return envs.Result{Content: "bad call: " + wrong}, nil
+		return envs.Result{Content: wrong}, nil
 	}
 	var r stepReply
 	if err := e.ask(ctx, request{Do: "step", Call: &call{Name: c.Name, Arguments: c.Arguments, Key: c.Key}}, &r); err != nil {
@@ -73,18 +72,11 @@ func (e *env) Step(ctx context.Context, c envs.Call) (envs.Result, error) {
 func (e *env) wrong(c rl.ToolCall) string {
 	if c.Name == envs.FinalText && e.spec.TextEnds {
 		if !json.Valid(c.Arguments) {
-			return "the final text is no JSON"
+			return "bad call: the final text is no JSON"
 		}
 		return ""
 	}
-	t, ok := e.spec.Tool(c.Name)
-	if !ok {
-		return fmt.Sprintf("there is no tool %.64q", c.Name)
-	}
-	if !json.Valid(c.Arguments) {
-		return "the arguments of " + t.Name + " are not JSON"
-	}
-	return t.Check(c.Arguments)
+	return e.spec.Refuses(c)
 }
 
 // saved is a snapshot: the program's own, and the task that it is of.

@@ -133,9 +133,9 @@ func TestExamples(t *testing.T) {
 				{"guess", `{"number":900}`, "lower"},
 				{"guess", `{"number":"900"}`, `bad call: "number" of guess must be integer, not string`},
 				{"guess", `{"number":`, "bad call: the arguments of guess are not JSON"},
-				{"guess", ``, "bad call: the arguments of guess are not JSON"},
-				{"gess", `{}`, `bad call: there is no tool "gess"`},
-				{envs.FinalText, `"374"`, `bad call: there is no tool "final_text"`},
+				{"guess", ``, "bad call: the arguments of guess must be an object, not nothing"},
+				{"gess", `{}`, `bad call: there is no tool "gess"; the tools are guess`},
+				{envs.FinalText, `"374"`, `bad call: there is no tool "final_text"; the tools are guess`},
 			} {
 				if r := mustStep(t, e, c.name, c.arguments); r.Content != c.want || r.Done {
 					t.Errorf("%s(%s) gave %+v", c.name, c.arguments, r)

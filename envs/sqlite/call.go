@@ -24,18 +24,14 @@ func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
 	if call.Name == envs.FinalText && e.world.final != nil {
 		return e.answer(ctx, call)
 	}
-	t, ok := e.world.tools[call.Name]
-	if !ok {
-		return envs.Result{Content: fmt.Sprintf("bad call: there is no tool %.64q", call.Name)}, nil
-	}
-	if wrong := t.Check(call.Arguments); wrong != "" {
-		return envs.Result{Content: "bad call: " + wrong}, nil
+	if wrong := e.world.spec.Refuses(call.ToolCall); wrong != "" {
+		return envs.Result{Content: wrong}, nil
 	}
 	arguments, wrong := e.world.bound(call.Arguments)
 	if wrong != "" {
 		return envs.Result{Content: "bad call: " + wrong}, nil
 	}
-	return e.call(ctx, t, arguments)
+	return e.call(ctx, e.world.tools[call.Name], arguments)
 }
 
 // bound are the arguments of a call as SQL has them, or what is wrong with them, in words for the model.

@@ -69,7 +69,7 @@ func TestCallsSayWhatSQLiteSays(t *testing.T) {
 		{"lend_book", `{"book":99999999999999999999,"reader":"Cy","days":7}`, `bad call: "book": 99999999999999999999 has more digits than a whole number can keep`},
 		{"return_book", `{"book":1}`, "it was not lent"},
 		{"return_book", `{"book":2}`, "done"},
-		{"sell_book", `{"book":2}`, `bad call: there is no tool "sell_book"`},
+		{"sell_book", `{"book":2}`, `bad call: there is no tool "sell_book"; the tools are find_books, lend_book, return_book`},
 		{"return_book", `{"book":"2"}`, `bad call: "book" of return_book must be integer, not string`},
 	} {
 		if got := step(t, e, c[0], c[1]); got.Content != c[2] || got.Done {
