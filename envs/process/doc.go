@@ -3,8 +3,7 @@
 //
 // A program holds many episodes, one after the other and at once, so that what it has loaded is loaded once. pool.go
 // says which program an episode gets, program.go is one running program, env.go an episode of it and world.go what
-// run.yaml makes of its hello. Programs run in process groups that end with the process that started them, however that ends
-// (leash.go).
+// run.yaml makes of its hello. Package child starts programs, and leaves nothing of them behind.
 //
 // What goes wrong in a program (it ends, hangs, or says what is no reply) is infrastructure: the episode is tried again, and is
 // never scored for it.

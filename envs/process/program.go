@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/longhaul-rl/longhaul/child"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -26,9 +25,7 @@ var errSays = errors.New("it says")
 
 // program is one that runs. It is asked one thing at a time, by whoever has the turn.
 type program struct {
-	cmd   *exec.Cmd
-	group *group
-	in    *os.File // its stdin
+	child *child.Process
 	said  *said
 	turn  chan struct{} // holds one token while something is being asked
 	asked atomic.Int64  // the last id that was sent
@@ -41,26 +38,20 @@ type program struct {
 }
 
 // run listens to the program until it ends, and cleans up after it.
-func (c *program) run(p pipes) {
+func (c *program) run(stderr io.Reader) {
 	var listening sync.WaitGroup
-	listening.Go(func() { c.said.listen(p.ours[2]) })
+	listening.Go(func() { c.said.listen(stderr) })
 	listening.Go(func() {
-		if err := c.listen(p.ours[1]); err != nil {
+		if err := c.listen(c.child.Stdout); err != nil {
 			c.kill(err)
 		}
 	})
-	state, err := c.cmd.Process.Wait()
-	c.group.kill() // others of the group may hold its pipes
-	for _, f := range p.ours[1:] {
-		f.SetReadDeadline(time.Now().Add(lastWords)) // and so may what has left the group
-	}
+	<-c.child.Done()
+	c.child.Kill()                                            // others of the group may hold its pipes
+	c.child.Stdout.SetReadDeadline(time.Now().Add(lastWords)) // and so may what has left it
 	listening.Wait()
-	if err == nil {
-		err = ending(state)
-	}
-	c.kill(fmt.Errorf("%w%s", err, c.said.last()))
-	c.group.end()
-	p.close()
+	c.kill(fmt.Errorf("%w%s", ending(c.child), c.said.last()))
+	c.child.Stop(0)
 	c.said.log.Info("the environment's program has ended", "why", c.why)
 	close(c.gone)
 }
@@ -79,12 +70,13 @@ const (
 	notFound = 127
 )
 
-func ending(state *os.ProcessState) error {
-	if !state.Exited() {
-		return errors.New("it has ended: " + state.String())
-	}
-	words := fmt.Sprintf("it has ended, with status %d", state.ExitCode())
-	if status := state.ExitCode(); status == notRun || status == notFound {
+func ending(p *child.Process) error {
+	status := p.Status()
+	words := fmt.Sprintf("it has ended, with status %d", status)
+	switch status {
+	case -1:
+		return errors.New("it has ended: " + p.Ended())
+	case notRun, notFound:
 		return mistake(words)
 	}
 	return errors.New(words)
@@ -161,10 +153,10 @@ func (c *program) ask(ctx context.Context, q request, to interface{ whole() erro
 func (c *program) send(ctx context.Context, q request) error {
 	line := append(rl.CanonicalJSON(q), '\n')
 	c.asked.Store(q.ID)
-	c.in.SetWriteDeadline(time.Time{})
+	c.child.Stdin.SetWriteDeadline(time.Time{})
 	late := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		c.in.SetWriteDeadline(time.Now())
+		c.child.Stdin.SetWriteDeadline(time.Now())
 		close(late)
 	})
 	defer func() {
@@ -172,7 +164,7 @@ func (c *program) send(ctx context.Context, q request) error {
 			<-late // not in the middle of the next request
 		}
 	}()
-	n, err := c.in.Write(line)
+	n, err := c.child.Stdin.Write(line)
 	switch {
 	case err == nil:
 		return nil
@@ -202,7 +194,7 @@ func (c *program) ended(q request) error {
 
 // stop lets the program end by itself, as its stdin ends, and then ends it.
 func (c *program) stop() {
-	c.in.Close()
+	c.child.Stdin.Close()
 	select {
 	case <-c.gone:
 	case <-time.After(stopGrace):

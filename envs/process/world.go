@@ -89,7 +89,7 @@ func greeted(c rl.ProcessConfig) (*program, hello, error) {
 	}
 	p, err := start(c.Command, environ, envs.Log.With("environment", "process"), child.Hider(secrets))
 	if err != nil {
-		return nil, said, rl.Errorf(rl.Unavailable, at, "%w", err)
+		return nil, said, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(c.StartTimeout))
 	defer cancel()

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -129,7 +128,7 @@ func (e *trial) play(ctx context.Context) (*rl.Trajectory, error) {
 				journal = append(journal, r)
 				if len(journal)-1 == e.at {
 					e.at = -1
-					syscall.Kill(played.(*env).place.cmd.Process.Pid, syscall.SIGKILL)
+					played.(*env).place.child.Kill()
 				}
 				return nil
 			},

@@ -19,10 +19,11 @@ if fault == "newer":
     hello["protocol"] = 2
 if fault == "changing":
     hello["version"] = str(time.time())
-if fault == "family":  # a child that outlives it, and neither minds signals or the end of stdin
+if fault == "family":  # children that outlive it, one in a session of its own, which neither mind signals or the end of stdin
     code = "import signal, time\nfor s in (1, 2, 15): signal.signal(s, signal.SIG_IGN)\ntime.sleep(600)"
     other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.DEVNULL)
-    hello["system"] = f"{os.getpid()} {other.pid}"
+    stray = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.DEVNULL, start_new_session=True)
+    hello["system"] = f"{os.getpid()} {other.pid} {stray.pid}"
 
 
 def say(line):
