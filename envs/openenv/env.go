@@ -2,7 +2,6 @@ package openenv
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -104,7 +103,7 @@ func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
 	case e.done:
 		return envs.Result{Content: "closed", Done: true}, nil
 	case wrong != "":
-		return envs.Result{Content: "bad call: " + wrong}, nil
+		return envs.Result{Content: wrong}, nil
 	case e.session == nil:
 		return envs.Result{}, rl.Errorf(rl.Unavailable, at, "the episode's session is lost")
 	}
@@ -125,17 +124,13 @@ func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
 
 // unfit says why a call is no action that can be sent.
 func (e *env) unfit(call rl.ToolCall) string {
-	tool := e.world.spec.Tools[0]
-	if call.Name != tool.Name {
-		return fmt.Sprintf("there is no tool %.64q", call.Name)
-	}
-	if wrong := tool.Check(call.Arguments); wrong != "" {
+	if wrong := e.world.spec.Refuses(call); wrong != "" {
 		return wrong
 	}
-	if !json.Valid(call.Arguments) {
-		return "the arguments are not JSON"
+	if wrong := unfit(call.Arguments); wrong != "" {
+		return "bad call: " + wrong
 	}
-	return unfit(call.Arguments)
+	return ""
 }
 
 // take counts what the server says of a step.

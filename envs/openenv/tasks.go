@@ -1,11 +1,11 @@
 package openenv
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 
+	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -25,28 +25,16 @@ type taskList struct {
 // parseTasks reads a file of tasks. Errors are Invalid, naming the line.
 func parseTasks(file []byte) (*taskList, error) {
 	out := &taskList{lines: map[rl.Split][]listed{}}
-	n := 0
-	for line := range bytes.Lines(file) {
-		n++
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		var t listed
-		d := json.NewDecoder(bytes.NewReader(line))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&t); err != nil {
-			return nil, rl.Errorf(rl.Invalid, "env.openenv.tasks", "line %d: %w", n, err)
-		}
-		if _, err := d.Token(); err != io.EOF {
-			return nil, rl.Errorf(rl.Invalid, "env.openenv.tasks", "line %d: more than one task", n)
-		}
-		if t.Split == "" {
-			t.Split = rl.Train
-		}
+	err := envs.ReadTasks(file, func(_ int, t listed) error {
+		t.Split = cmp.Or(t.Split, rl.Train)
 		if t.Split != rl.Train && t.Split != rl.Eval {
-			return nil, rl.Errorf(rl.Invalid, "env.openenv.tasks", "line %d: the split %.32q is neither train nor eval", n, t.Split)
+			return fmt.Errorf("the split %.32q is neither train nor eval", t.Split)
 		}
 		out.lines[t.Split] = append(out.lines[t.Split], t)
+		return nil
+	})
+	if err != nil {
+		return nil, rl.Errorf(rl.Invalid, "env.openenv.tasks", "line %w", err)
 	}
 	return out, nil
 }
