@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -79,6 +80,7 @@ const removing = 30 * time.Second
 func (e engine) remove(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), removing)
 	defer cancel()
+	_ = exec.CommandContext(ctx, e.name, "kill", name).Run() // or podman asks it to end, and waits for that; it may be gone
 	said, err := exec.CommandContext(ctx, e.name, "rm", "--force", name).CombinedOutput()
 	if err != nil && !strings.Contains(strings.ToLower(string(said)), "no such container") {
 		envs.Log.Error("a container cannot be removed: what runs in it may go on", "runtime", e.name, "container", name, "error", err, "says", string(said))
@@ -103,5 +105,6 @@ func (e engine) command(args []string) (*exec.Cmd, func(), error) {
 		flags = append(flags, "--read-only-tmpfs=false", "--timeout", strconv.Itoa(int(life/time.Second)))
 	}
 	c := exec.Command(path, append(append(flags, e.image, "-c", wrapper, "sandbox"), args...)...)
+	c.Dir = os.TempDir() // where podman's monitor makes a file named oom when a program takes too much memory
 	return c, func() { e.remove(name) }, nil
 }

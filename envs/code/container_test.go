@@ -14,16 +14,18 @@ import (
 )
 
 // runtimeScript is a container runtime as far as what is left of its containers goes: a container is a process of its own, which lives on
-// when the command that started it is killed, until it is removed by its name.
+// when the command that started it is killed, until it is removed by its name. Like podman it leaves a file where it was started.
 const runtimeScript = `#!/bin/sh
 cd "$(dirname "$0")/containers"
 case $1 in
 run)
+	touch "$OLDPWD/oom"
 	while [ "$1" != --name ]; do shift; done
 	setsid sleep 300 >/dev/null 2>&1 &
 	echo $! >"$2"
 	wait ;;
-rm) kill -9 "$(cat "$3")"; rm "$3" ;;
+rm) rm "$3" ;;
+kill) kill -9 "$(cat "$2")" ;;
 ps) ls ;;
 image) [ "$5" = here ] || { echo "Error: $5: image not known" >&2; exit 125; } ;;
 esac
@@ -64,6 +66,9 @@ func TestNoContainerIsLeft(t *testing.T) {
 	}
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z ") {
 		t.Errorf("process %d of the container goes on", pid)
+	}
+	if _, err := os.Stat("oom"); err == nil {
+		t.Error("there is a file oom where this process runs")
 	}
 	if left, _ := filepath.Glob(containers + "/*"); len(left) > 0 {
 		t.Errorf("%v are left", left)
