@@ -1,14 +1,13 @@
 package gateway
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
+	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -37,28 +36,20 @@ const largest = 100 << 10
 // where it is about one.
 func readTasks(source []byte, way string) (tasks, error) {
 	all, held := tasks{}, map[string]rl.Split{}
-	for i, line := range bytes.Split(source, []byte("\n")) {
-		if len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		var t Task
-		d := json.NewDecoder(bytes.NewReader(line))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&t); err != nil {
-			return nil, fmt.Errorf("%d: %w", i+1, err)
-		}
-		if _, err := d.Token(); err != io.EOF {
-			return nil, fmt.Errorf("%d: more than one task in a line", i+1)
-		}
+	err := envs.ReadTasks(source, func(_ int, t Task) error {
 		t.Split = cmp.Or(t.Split, rl.Train)
 		if err := t.whole(way); err != nil {
-			return nil, fmt.Errorf("%d: %w", i+1, err)
+			return err
 		}
 		if was, known := held[t.asks()]; known && was != t.Split {
-			return nil, fmt.Errorf("%d: its goal and data are those of a task of the other split: what is evaluated must not be met in training", i+1)
+			return errors.New("its goal and data are those of a task of the other split: what is evaluated must not be met in training")
 		}
 		held[t.asks()] = t.Split
 		all[t.Split] = append(all[t.Split], t)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	for _, split := range []rl.Split{rl.Train, rl.Eval} {
 		if len(all[split]) == 0 {
