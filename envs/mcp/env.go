@@ -59,7 +59,7 @@ func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
 		return envs.Result{Done: true}, nil
 	}
 	if wrong := e.wrong(call); wrong != "" {
-		return envs.Result{Content: "bad call: " + wrong}, nil
+		return envs.Result{Content: wrong}, nil
 	}
 	key := ""
 	if tool, _ := e.world.spec.Tool(call.Name); tool.Effect == envs.ExternalIdempotent {
@@ -76,14 +76,13 @@ func (e *env) Step(ctx context.Context, call envs.Call) (envs.Result, error) {
 // wrong says what is wrong with a call, before the server sees it: servers answer an unknown tool by an error, a refusal or a
 // success with words in it, and pass over arguments that they do not know.
 func (e *env) wrong(call envs.Call) string {
-	tool, ok := e.world.spec.Tool(call.Name)
-	if !ok {
-		return "there is no tool " + clip(call.Name)
-	}
-	if wrong := tool.Check(call.Arguments); wrong != "" {
+	if wrong := e.world.spec.Refuses(call.ToolCall); wrong != "" {
 		return wrong
 	}
-	return e.world.validators[tool.Name].wrong(tool.Name, call.Arguments)
+	if wrong := e.world.validators[call.Name].wrong(call.Name, call.Arguments); wrong != "" {
+		return "bad call: " + wrong
+	}
+	return ""
 }
 
 // arguments are a call's as the server gets them.

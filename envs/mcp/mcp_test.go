@@ -109,7 +109,7 @@ func TestWhatServersDoWrong(t *testing.T) {
 		{"act", `{"what":"is-error"}`, "error: it failed"},
 		{"act", `{"what":"empty"}`, "(no content)"},
 		{"act", `{"what":"odd-text"}`, "\uFFFD \uFFFD"},
-		{"no_tool", `{}`, "bad call: there is no tool no_tool"},
+		{"no_tool", `{}`, `bad call: there is no tool "no_tool"; the tools are act, echo, note`},
 		{"echo", `{}`, `bad call: echo needs "text"`},
 		{"echo", `{"text":7}`, `bad call: "text" of echo must be string, not number`},
 		{"echo", `{"text":"` + strings.Repeat("x", 21) + `"}`, `bad call: "text" of echo is not as its schema says: {"type":"string","maxLength":20}`},

@@ -1,16 +1,15 @@
 package mcp
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -51,49 +50,27 @@ type Origin struct {
 	Attempts int      `json:"attempts,omitempty"`
 }
 
-// maxLine bounds a task, in bytes.
-const maxLine = 1 << 20
-
 // ReadTasks reads a file of tasks, one JSON object a line; empty lines do not count. Errors are Invalid and name the line.
 func ReadTasks(name string, src []byte) (tasks []Task, err error) {
 	goals := map[string]int{}
-	for i, line := range bytes.Split(src, []byte("\n")) {
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
-		at := fmt.Sprintf("%s:%d", name, i+1)
-		t, err := readTask(line)
-		if err != nil {
-			return nil, rl.Errorf(rl.Invalid, at, "%w", err)
+	err = envs.ReadTasks(src, func(line int, t Task) error {
+		if err := t.Valid(); err != nil {
+			return err
 		}
 		if first, again := goals[t.identity()]; again {
-			return nil, rl.Errorf(rl.Invalid, at, "the goal is that of line %d again, with the same files", first)
+			return fmt.Errorf("the goal is that of line %d again, with the same files", first)
 		}
-		goals[t.identity()] = i + 1
+		goals[t.identity()] = line
 		tasks = append(tasks, t)
+		return nil
+	})
+	if wrong, ok := errors.AsType[*envs.LineError](err); ok {
+		return nil, rl.Errorf(rl.Invalid, fmt.Sprintf("%s:%d", name, wrong.Line), "%w", wrong.Err)
 	}
 	if len(tasks) == 0 {
 		return nil, rl.Errorf(rl.Invalid, name, "there is no task in it")
 	}
 	return tasks, nil
-}
-
-func readTask(line []byte) (t Task, err error) {
-	if len(line) > maxLine {
-		return t, fmt.Errorf("%d bytes are too long for a task", len(line))
-	}
-	if !utf8.Valid(line) {
-		return t, errors.New("it is not UTF-8")
-	}
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&t); err != nil {
-		return t, err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return t, errors.New("there is more than one JSON value in the line")
-	}
-	return t, t.Valid()
 }
 
 // Valid says what is wrong with a task by itself.

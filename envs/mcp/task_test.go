@@ -25,7 +25,7 @@ func TestReadTasks(t *testing.T) {
 		`{"goal":"a","checks":[{"tool":"t","absent":true}]}`:                       "t:1: check 1: only a file can be absent",
 		`{"goal":"a","checks":[{"answer":true,"matches":"("}]}`:                    "t:1: check 1: error parsing regexp: missing closing ): `(`",
 		`{"goal":"a","solution":[{"answer":"x"},{"tool":"t"}]}`:                    "t:1: step 1 of the solution is not a call, or the answer that ends it",
-		`{"goal":"a"} {"goal":"b"}`:                                                "t:1: there is more than one JSON value in the line",
+		`{"goal":"a"} {"goal":"b"}`:                                                "t:1: more than one task in a line",
 		"{\"goal\":\"\xff\"}":                                                      "t:1: it is not UTF-8",
 	} {
 		tasks, err := ReadTasks("t", []byte(src))
