@@ -79,8 +79,8 @@ bench: build ## measures this machine, as ratios of things measured side by side
 	@./bin/longhaul bench $(ARGS)
 
 .PHONY: crash
-crash: ## kills everything, KILLS (60) times at random and at every named point, takes the policy away for OUTAGE (60s), and compares what is left
-	@LONGHAUL_KILLS=$(KILLS) LONGHAUL_OUTAGE=$(OUTAGE) $(GO) test -run 'Kill|Crash|Resume|Paused|Faulty|Outlives' -count=1 -timeout 60m -v ./... | grep -v -e 'no test files' -e 'no tests to run'
+crash: ## kills everything, KILLS (60) times at random and at every named point, sets the clock forward and back, takes the policy away for OUTAGE (60s), and compares what is left
+	@LONGHAUL_KILLS=$(KILLS) LONGHAUL_OUTAGE=$(OUTAGE) LONGHAUL_CLOCK_TEST=1 $(GO) test -run 'Kill|Crash|Resume|Paused|Faulty|Outlives' -count=1 -timeout 60m -v ./... | grep -v -e 'no test files' -e 'no tests to run'
 
 .PHONY: results
 results: build ## trains the demo on ten fresh seeds (SEEDS=101-110), and every estimator with every loss, and a noisy judge; goes on where it was stopped

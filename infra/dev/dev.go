@@ -84,6 +84,7 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 			return nil, err
 		}
 	}
+	d.watchClock()
 	if o.Temporal && o.UI {
 		if err := d.startUI(ctx); err != nil {
 			return nil, err

@@ -46,6 +46,9 @@ func settings() dynamicconfig.StaticClient {
 		dynamicconfig.FrontendPersistenceMaxQPS.Key():                    100_000,
 		dynamicconfig.HistoryPersistenceMaxQPS.Key():                     100_000,
 		dynamicconfig.MatchingPersistenceMaxQPS.Key():                    100_000,
+		// The new matcher's limit of tasks a second is a moment of the wall clock: when the clock is set back it hands out nothing
+		// until the clock is there again.
+		dynamicconfig.MatchingUseNewMatcher.Key(): false,
 		// No call out to the internet.
 		dynamicconfig.EnableServerVersionCheck.Key(): false,
 	}
