@@ -139,8 +139,9 @@ func common(o *s3.Options) {
 		s.MaxAttempts, s.Backoff = attempts, retry.BackoffDelayerFunc(backoff)
 		s.RateLimiter = ratelimit.None // the stages have a backoff of their own
 	})
-	// AWS answers 409 when two conditional writes of one key meet; either may be sent again.
-	o.Retryer = retry.AddWithErrorCodes(again, "ConditionalRequestConflict", "OperationAborted")
+	// AWS answers 409 when two conditional writes of one key meet; either may be sent again. So may a request that was signed before a
+	// clock jumped: it is signed anew, though by the answer's date no clock is wrong any more, which is what the SDK goes by.
+	o.Retryer = retry.AddWithErrorCodes(again, "ConditionalRequestConflict", "OperationAborted", "RequestTimeTooSkewed", "RequestExpired")
 	o.DisableLogOutputChecksumValidationSkipped = true
 }
 

@@ -112,7 +112,7 @@ func TestKilledWhileTheClockJumps(t *testing.T) {
 		c.noted(errs)
 	}
 	cmd, errs := c.train("")
-	cmd.Path, cmd.Env = binary, append(cmd.Env, fmt.Sprintf("LONGHAUL_CLOCK=0:0,2000:%d,4000:%d,6000:%d,", 7200, -7200, 0))
+	cmd.Path, cmd.Env = binary, append(cmd.Env, "LONGHAUL_LOG=warn", fmt.Sprintf("LONGHAUL_CLOCK=0:0,3000:%d,6000:%d,9000:%d,", 7200, -7200, 0))
 	over := time.AfterFunc(3*time.Minute, func() { cmd.Process.Kill() })
 	finish(t, cmd)
 	over.Stop()

@@ -11,25 +11,25 @@ const (
 	tolerated  = 5 * time.Second
 )
 
-// watchClock tells when the clock is set back. Nothing is lost by that, but Temporal keeps the moments until which it has put
+// watchClock tells when the clock is set back after the time from. Nothing is lost by that, but Temporal keeps the moments until which it has put
 // something off, and they come later then.
-func (d *Dev) watchClock() {
+func (d *Dev) watchClock(from time.Time) {
 	done := make(chan struct{})
 	d.stops = append(d.stops, func() error { close(done); return nil })
 	go func() {
 		tick := time.NewTicker(clockEvery)
 		defer tick.Stop()
-		for last := time.Now(); ; {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-			}
+		for last := from; ; {
 			now := time.Now()
 			if back := setBack(last, now); back > tolerated {
 				d.log.Warn(fmt.Sprintf("the clock was set back by %s: retries and timeouts that are due already or soon wait until the clock is there again", back.Round(time.Second)))
 			}
 			last = now
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
 		}
 	}()
 }

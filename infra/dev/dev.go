@@ -84,7 +84,7 @@ func Start(ctx context.Context, o Options) (_ *Dev, err error) {
 			return nil, err
 		}
 	}
-	d.watchClock()
+	d.watchClock(started)
 	if o.Temporal && o.UI {
 		if err := d.startUI(ctx); err != nil {
 			return nil, err
