@@ -32,13 +32,16 @@ const (
 	unbounded  = 1 << 16
 )
 
-// enter waits for a place. Its error is the context's.
+// enter waits for a place. Its error is the context's: there is no place to give back then.
 func (l *limit) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	if len(l.queue) == 0 && l.room() {
 		l.flying++
 		l.mu.Unlock()
-		return ctx.Err()
+		return nil
 	}
 	w := make(chan struct{})
 	l.queue = append(l.queue, w)

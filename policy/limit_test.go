@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -155,4 +157,19 @@ func TestLimitQueues(t *testing.T) {
 			t.Errorf("%v, %+v", order, &l)
 		}
 	})
+}
+
+// Who is called off before it asks takes no place, however many they are: the next one still gets in.
+func TestLimitKeepsNoPlaceForWhoIsGone(t *testing.T) {
+	l := limit{most: 2, now: 2}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 5 {
+		if err := l.enter(gone); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	if flying, waiting, _ := l.load(); flying != 0 || waiting != 0 {
+		t.Errorf("%d in flight, %d wait", flying, waiting)
+	}
 }
