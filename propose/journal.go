@@ -26,6 +26,7 @@ type journal struct {
 	failed   error // of a write: what came after half a line would be lost
 	replies  map[string]reward.Reply
 	turns    map[string][]rl.Recorded // by attempt
+	anew     map[string]int           // how often an attempt began anew
 	outcomes map[string]outcome       // by attempt
 	made     int                      // calls of models
 	wrote    map[string]bool          // SHA-256 of the tasks, each time before they were written
@@ -56,7 +57,7 @@ func openJournal(path string) (*journal, error) {
 	if err != nil {
 		return nil, errors.Join(rl.Errorf(rl.Invalid, path, "%w", err), lock.Close())
 	}
-	j := &journal{file: file, lock: lock, replies: map[string]reward.Reply{}, turns: map[string][]rl.Recorded{}, outcomes: map[string]outcome{}, wrote: map[string]bool{}}
+	j := &journal{file: file, lock: lock, replies: map[string]reward.Reply{}, turns: map[string][]rl.Recorded{}, anew: map[string]int{}, outcomes: map[string]outcome{}, wrote: map[string]bool{}}
 	if err := j.load(path); err != nil {
 		return nil, errors.Join(err, j.close())
 	}
@@ -99,6 +100,7 @@ func (j *journal) take(e entry) {
 		j.outcomes[e.Attempt] = *e.Outcome
 		delete(j.turns, e.Attempt)
 	case e.Attempt != "": // it begins anew
+		j.anew[e.Attempt]++
 		delete(j.turns, e.Attempt)
 	case e.Wrote != "":
 		j.wrote[e.Wrote] = true
@@ -136,10 +138,11 @@ func (j *journal) reply(question string) (reward.Reply, bool) {
 	return r, ok
 }
 
-func (j *journal) attempt(key string) []rl.Recorded {
+// attempt is what is recorded of an attempt since it began, and how often it has begun anew.
+func (j *journal) attempt(key string) (turns []rl.Recorded, anew int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.turns[key]
+	return j.turns[key], j.anew[key]
 }
 
 func (j *journal) outcome(key string) (outcome, bool) {

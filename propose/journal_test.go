@@ -27,8 +27,11 @@ func TestJournal(t *testing.T) {
 	j.file.WriteString(`{"attempt":"x","turn":`)
 	j.close()
 	for range 2 {
-		if j, err = openJournal(path); err != nil || !j.wrote["a"] || len(j.attempt("x")) != 1 || j.attempt("x")[0].Earned != 2 {
-			t.Fatalf("%+v, %v", j, err)
+		if j, err = openJournal(path); err != nil {
+			t.Fatal(err)
+		}
+		if turns, anew := j.attempt("x"); !j.wrote["a"] || len(turns) != 1 || turns[0].Earned != 2 || anew != 1 {
+			t.Fatalf("%+v", j)
 		}
 		if err := j.add(entry{Wrote: "b"}); err != nil {
 			t.Fatal(err)

@@ -31,15 +31,15 @@ func TestMain(m *testing.M) {
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "prices", Version: "2"}, nil)
 	for _, name := range []string{"price", "stock", "weight"} {
-		mcp.AddTool(s, &mcp.Tool{Name: name, Description: "the " + name + " of an item"}, func(_ context.Context, _ *mcp.CallToolRequest, a args) (*mcp.CallToolResult, any, error) {
+		mcp.AddTool(s, &mcp.Tool{Name: name, Description: "the " + name + " of an item"}, func(_ context.Context, r *mcp.CallToolRequest, a args) (*mcp.CallToolResult, any, error) {
 			said := fmt.Sprintf("%s of %s: %d", name, a.Item, len(a.Item))
-			if len(os.Args) > 2 { // a file that tells calls apart: no two have the same answer
+			if len(os.Args) > 2 { // a file of the calls' keys, whose length tells calls apart: no two have the same answer
 				f, err := os.OpenFile(os.Args[2], os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o644)
 				if err != nil {
 					return nil, nil, err
 				}
 				defer f.Close()
-				f.WriteString(".")
+				fmt.Fprintln(f, r.Params.Meta["longhaul/idempotency-key"])
 				n, _ := f.Seek(0, io.SeekEnd)
 				said += fmt.Sprintf(", call %d", n)
 			}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -124,8 +125,8 @@ var refusals = map[rl.LeftOut]string{
 const envTries = 3
 
 // play plays a task to its end, or says why it cannot be. It goes on where it was when this process was killed; where the environment then
-// says other things than it said, it begins anew, once. Errors: the solver's server, when it refuses everything or stays
-// away; Exhausted; the journal's.
+// says other things than it said, it begins anew, once, unless what it did must be done only once. Errors: the solver's server, when it
+// refuses everything or stays away; Exhausted; the journal's.
 func (p *proposer) play(ctx context.Context, world envs.World, task rl.Task, key string, try int) (t *rl.Trajectory, refused string, err error) {
 	voided := false
 	for failed := 1; ; failed++ {
@@ -135,8 +136,9 @@ func (p *proposer) play(ctx context.Context, world envs.World, task rl.Task, key
 		if ctx.Err() != nil {
 			return nil, "", ctx.Err()
 		}
+		turns, _ := p.journal.attempt(key)
 		switch boundary, final := rollout.OwnFailure(err); {
-		case boundary == rl.Voided && !voided:
+		case boundary == rl.Voided && !voided && rollout.Repeatable(p.spec, turns):
 			voided = true
 			if err := p.journal.add(entry{Attempt: key}); err != nil {
 				return nil, "", err
@@ -161,10 +163,11 @@ func (p *proposer) run(ctx context.Context, world envs.World, task rl.Task, key 
 	defer p.made()
 	env := envs.Guard(world.New(), world.Name)
 	defer env.Close()
+	turns, anew := p.journal.attempt(key)
 	return rollout.Run(ctx, env, p.solver, rollout.Options{
 		Episode: rl.EpisodeID{Run: "propose", Task: task.ID, Member: try}, Task: task, Model: p.Solver.Model, Version: rl.Version(p.Solver.Model),
 		Temperature: p.Temperature, MaxTokens: p.ReplyTokens, MaxTurns: p.Env.MaxTurns, EpisodeTimeout: time.Duration(p.Env.EpisodeTimeout), TurnTimeout: p.Timeout,
-		Seed: rl.Seed(p.Seed, "solve", key), Recorded: p.journal.attempt(key),
+		Seed: rl.Seed(p.Seed, "solve", key), Recorded: turns, Key: fmt.Sprintf("propose/%s~%d", key, anew), // episodes of other batches have the same ids
 		Record: func(_ context.Context, turn rl.Recorded) error {
 			if err := p.journal.add(entry{Attempt: key, Turn: &turn}); err != nil {
 				return err

@@ -1,10 +1,12 @@
 package propose
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,5 +97,44 @@ func TestAServerThatRefusesOneTask(t *testing.T) {
 	o.Solver.URL, a.fails = away.URL+"/v1", 2
 	if r, err := Run(t.Context(), o); err != nil || a.fails != 0 {
 		t.Errorf("%+v, %v, %d failures to come", r, err, a.fails)
+	}
+}
+
+// A call that may be sent again has a key that no call of another attempt has.
+func TestCallsAreToldApart(t *testing.T) {
+	a := newAuthor(t)
+	o := options(a, t.TempDir())
+	calls := filepath.Join(t.TempDir(), "calls")
+	o.Env.MCP.Command, o.Env.MCP.Effect = o.Env.MCP.Command+" "+calls, "external_idempotent"
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := strings.Fields(read1(t, calls))
+	if n := len(keys); n < 6 || r.Batches < 3 || len(slices.Compact(slices.Sorted(slices.Values(keys)))) != n {
+		t.Errorf("%d batches, %q", r.Batches, keys)
+	}
+}
+
+// An attempt that was interrupted does nothing again that must be done once, where the server says other things than before.
+func TestAnAttemptThatCannotBeRepeated(t *testing.T) {
+	for effect, refused := range map[string]int{"episode_local": 0, "external_once": 1} {
+		a := newAuthor(t)
+		o := options(a, t.TempDir())
+		o.Tasks, o.Concurrency, o.Batch = 1, 1, 1
+		o.Env.MCP.Command, o.Env.MCP.Effect = o.Env.MCP.Command+" "+filepath.Join(t.TempDir(), "calls"), effect
+		ctx, cancel := context.WithCancel(t.Context())
+		a.stop = func(requests int) {
+			if requests == 3 { // it was told what a call gave
+				cancel()
+			}
+		}
+		if _, err := Run(ctx, o); err == nil {
+			t.Fatal("it was not interrupted")
+		}
+		a.stop = nil
+		if r, err := Run(t.Context(), o); err != nil || len(r.Refused) != refused {
+			t.Errorf("%s: %+v, %v", effect, r, err)
+		}
 	}
 }
