@@ -192,6 +192,9 @@ func (p *proposer) heed(ctx context.Context, q reward.Question) (found []written
 		}
 		found, err := read(reply, p.names(), p.files)
 		if err == nil {
+			err = p.suit(found)
+		}
+		if err == nil {
 			return found, source{cmp.Or(reply.Model, q.Model), identity(q)}, nil
 		}
 		p.report.Invalid++

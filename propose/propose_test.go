@@ -260,3 +260,25 @@ func TestABarrenWriterIsGivenUp(t *testing.T) {
 		}
 	}
 }
+
+// A task that the servers cannot have is the writer's to mend, and not the end of the work.
+func TestATaskThatDoesNotSuit(t *testing.T) {
+	a := newAuthor(t, `{"tasks":[{"goal":"what does tea cost?","rubric":"r","tools":["price"],"files":[{"path":"shelf","content":"x"}],"answer_contains":""}]}`)
+	o := options(a, t.TempDir())
+	o.Tasks, o.Env.MCP.Command, o.Env.MCP.Files = 2, o.Env.MCP.Command+" {dir}/calls", t.TempDir()
+	if err := os.Mkdir(filepath.Join(o.Env.MCP.Files, "shelf"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(o.Env.MCP.Files, "shelf", "a"), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Run(t.Context(), o); err != nil || r.Tasks != 2 || r.Invalid != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for body := range a.asked {
+		if strings.Contains(body, "task 1: env.mcp.files: the file shelf of the task") {
+			return
+		}
+	}
+	t.Error("the writer is not told")
+}

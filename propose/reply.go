@@ -151,3 +151,14 @@ func (w written) task() mcp.Task {
 	}
 	return t
 }
+
+// suit says which of the tasks the servers cannot have, such as one with a file where they have a directory.
+func (p *proposer) suit(all []written) error {
+	var wrong []error
+	for i, w := range all {
+		if err := p.servers.Suits(w.task()); err != nil {
+			wrong = append(wrong, fmt.Errorf("task %d: %w", i+1, err))
+		}
+	}
+	return errors.Join(wrong...)
+}

@@ -53,7 +53,7 @@ type world struct {
 func (s *Servers) World(tasks []Task) (envs.World, error) {
 	w := &world{Servers: s, tasks: map[rl.Split][]Task{}}
 	for _, t := range tasks {
-		if err := s.suits(t); err != nil {
+		if err := s.Suits(t); err != nil {
 			return envs.World{}, err
 		}
 		w.tasks[t.split()] = append(w.tasks[t.split()], t)
@@ -72,8 +72,8 @@ func (s *Servers) World(tasks []Task) (envs.World, error) {
 	}, nil
 }
 
-// suits checks that an episode of a task can begin and end here. Error: Invalid.
-func (s *Servers) suits(t Task) error {
+// Suits checks that an episode of a task can begin and end here. Error: Invalid at a key of env.mcp.
+func (s *Servers) Suits(t Task) error {
 	files := len(t.Files) > 0
 	var tools []string
 	for _, c := range t.Checks {
