@@ -32,8 +32,7 @@ func (t Task) asks() string { return t.Goal + canonical(string(t.Data)) }
 // largest is what a task may have, in bytes: programs are told of it by a variable, which Linux takes 128 KiB of.
 const largest = 100 << 10
 
-// readTasks reads a file of tasks, whose goals agents are told in some way (env.agent.goal). The error begins with the line's number,
-// where it is about one.
+// readTasks reads a file of tasks, whose goals agents are told in some way (env.agent.goal). The error begins with the line's number.
 func readTasks(source []byte, way string) (tasks, error) {
 	all, held := tasks{}, map[string]rl.Split{}
 	err := envs.ReadTasks(source, func(_ int, t Task) error {
@@ -48,15 +47,7 @@ func readTasks(source []byte, way string) (tasks, error) {
 		all[t.Split] = append(all[t.Split], t)
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	for _, split := range []rl.Split{rl.Train, rl.Eval} {
-		if len(all[split]) == 0 {
-			return nil, fmt.Errorf(" there is no task with split %q", split)
-		}
-	}
-	return all, nil
+	return all, err
 }
 
 // whole says what of a task cannot be played.

@@ -42,7 +42,6 @@ func TestTasksOfAFile(t *testing.T) {
 		good + `{"goal": "c\u0000"}`:                             ":4: its goal has a NUL, which no program can be told",
 		good + `{"goal": "c", "data": ` + large + `}`:            ":4: it has 102438 bytes, and 102400 is what programs can be told by a variable: put more into files, and their names here",
 		`{"goal": "a", "split": "all"}`:                          `:1: split is "all": train or eval`,
-		`{"goal": "a"}`:                                          `: there is no task with split "eval"`,
 	} {
 		if _, err := open(text, "agent"); err == nil || err.Error() != "env.agent.tasks: "+file+want {
 			t.Errorf("%.99s: %v", text, err)
@@ -50,6 +49,9 @@ func TestTasksOfAFile(t *testing.T) {
 	}
 	if _, err := open(good+`{"goal": "b"}`, "agent"); err != nil {
 		t.Errorf("another task with the same goal: %v", err)
+	}
+	if w, err := open(`{"goal": "a"}`, "agent"); err != nil || w.Count(rl.Train) != 1 {
+		t.Errorf("none to evaluate with: %v", err)
 	}
 	if _, err := open(good, "agent 'x"); err == nil || err.Error() != "env.agent.command: a quote has no end" {
 		t.Error(err)

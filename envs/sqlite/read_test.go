@@ -68,7 +68,6 @@ func TestFaultsAreTold(t *testing.T) {
 		{"tools/find_books.sql", toolHead + "SELECT absent FROM books;", "tools/find_books.sql:3: SQL logic error: no such column: absent (1)"},
 		{"tools/a-b.sql", toolHead + "SELECT 1;", "tools/a-b.sql: a tool is named by letters, digits and _"},
 		{"tools/final_text.sql", toolHead + "SELECT 1;", "tools/final_text.sql: it takes one param, text: the message that ends the episode"},
-		{"tasks.jsonl", taskHead + "}", `tasks.jsonl: there is no task with split "eval"`},
 		{"tasks.jsonl", "\n" + taskHead + `, "chekcs": []}` + evalTask, `tasks.jsonl:2: json: unknown field "chekcs"`},
 		{"tasks.jsonl", taskHead + "} {}" + evalTask, "tasks.jsonl:1: more than one task in a line"},
 		{"tasks.jsonl", `{"split": "test", "goal": "g"}`, `tasks.jsonl:1: split is "test": expected train, eval or warm_up`},
@@ -156,6 +155,14 @@ func TestTheDigestIsOfAllFiles(t *testing.T) {
 			}
 		}
 		seen[w.digest] = "some"
+	}
+}
+
+// A world without tasks to evaluate with is one to train on.
+func TestTasksToTrainOn(t *testing.T) {
+	w, err := read(t.Context(), "library", library(t, map[string]string{"tasks.jsonl": taskHead + "}"}))
+	if err != nil || len(w.tasks[rl.Train]) != 1 {
+		t.Errorf("%+v, %v", w, err)
 	}
 }
 

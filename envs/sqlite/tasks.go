@@ -112,11 +112,6 @@ func readTasks(at string, source []byte) (map[rl.Split][]*task, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s:%w", at, err)
 	}
-	for _, split := range []rl.Split{rl.Train, rl.Eval} {
-		if len(tasks[split]) == 0 {
-			return nil, fmt.Errorf("%s: there is no task with split %q", at, split)
-		}
-	}
 	return tasks, apart(at, tasks)
 }
 
