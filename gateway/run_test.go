@@ -130,6 +130,8 @@ func TestCheckers(t *testing.T) {
 		{`echo "$LONGHAUL_GOAL ($LONGHAUL_STOP)"; exit 1`, `{"value":0,"reason":"env.agent.check: where is the order of task 3? (answered)"}`},
 		{"grep -q nowhere /dev/null", `{"value":0,"reason":"env.agent.check: no success"}`},
 		{"python3 -c 'import nowhere' 2>&1 | tail -1 >&2; exit 1", "environment agent: env.agent.check: exit status 1: ...ModuleNotFoundError: No module named 'nowhere' (no success is status 1 and nothing on the error output)"},
+		{`echo '{"score": NaN}'`, `environment agent: env.agent.check: its last line is no {"score": NUMBER}: "{\"score\": NaN}"`},
+		{`echo "{'score': 0}"`, `environment agent: env.agent.check: its last line is no {"score": NUMBER}: "{'score': 0}"`},
 		{"echo no >&2; exit 2", "environment agent: env.agent.check: exit status 2: ...no"},
 		{`echo '{"score": 1e30}'`, "environment agent: the score's value is 1e+30, which is no number to learn from"},
 		{"sleep 600", "environment agent: env.agent.check has not ended within env.turn_timeout: context deadline exceeded"},

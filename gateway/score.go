@@ -104,6 +104,8 @@ func (a *Agent) check(ctx context.Context, task Task, dir string, e ended) (rl.S
 	switch status := p.Status(); {
 	case status == 0 && scored:
 		return s, nil
+	case status == 0 && strings.HasPrefix(last, "{") && strings.Contains(last, "score"): // NaN, or as Python prints a dict: no success
+		return rl.Score{}, rl.Errorf(rl.Unavailable, at, `env.agent.check: its last line is no {"score": NUMBER}: %.200q`, last)
 	case status == 0:
 		return rl.Score{Value: 1, Reason: "env.agent.check: success"}, nil
 	case status == 1 && strings.TrimSpace(p.errs.text(p.hide)) == "":
