@@ -78,6 +78,11 @@ func (b *box) run(ctx context.Context, t tree, p program) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
+	defer func() {
+		for _, f := range c.ExtraFiles {
+			f.Close() // the box has one of its own
+		}
+	}()
 	c.WaitDelay = farewell
 	var archive bytes.Buffer
 	if err := t.pack(&archive); err != nil {
@@ -91,9 +96,6 @@ func (b *box) run(ctx context.Context, t tree, p program) (outcome, error) {
 	}
 	if err != nil {
 		return outcome{}, rl.Errorf(rl.Refused, at, "%s does not start: %w", b.name, err)
-	}
-	for _, f := range c.ExtraFiles {
-		f.Close() // it has one of its own
 	}
 	ended, gone, why := make(chan struct{}), make(chan struct{}), ""
 	go func() {

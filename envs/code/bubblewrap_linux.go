@@ -40,10 +40,12 @@ func newBubblewrap(b bounds, see []string) *box {
 		if err != nil {
 			return nil, nil, rl.Errorf(rl.Unavailable, at, "%w", err)
 		}
-		if _, err := w.Write(calls); err != nil {
+		_, err = w.Write(calls)
+		w.Close()
+		if err != nil {
+			filtered.Close()
 			return nil, nil, rl.Errorf(rl.Unavailable, at, "%w", err)
 		}
-		w.Close()
 		size := strconv.FormatInt(b.disk.memory(), 10)
 		flags := []string{"--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", "--seccomp", "3",
 			"--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev", "--size", "1048576", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"}

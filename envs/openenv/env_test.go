@@ -3,6 +3,8 @@ package openenv
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -231,6 +233,15 @@ func TestServerThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.New().Reset(t.Context(), w.Task(rl.Eval, 5)); rl.KindOf(err) != rl.Unavailable || !strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Error(err)
+	}
+}
+
+// A schema without an end is told as what it is.
+func TestAnEndlessSchema(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, mostSchema+1)) }))
+	defer s.Close()
+	if _, err := open(rl.EnvConfig{OpenEnv: rl.OpenEnvConfig{URL: s.URL}}); err == nil || err.Error() != "environment openenv: "+s.URL+"/schema: half a schema: it has more than 4194304 bytes" {
 		t.Error(err)
 	}
 }

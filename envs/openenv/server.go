@@ -64,8 +64,11 @@ func (s *server) schema(ctx context.Context) ([]byte, error) {
 		return nil, s.refusal("/schema", res, fmt.Errorf("no schema"))
 	}
 	b, err := io.ReadAll(io.LimitReader(res.Body, mostSchema+1))
-	if err != nil || len(b) > mostSchema {
-		return nil, rl.Errorf(rl.Unavailable, at, "%s/schema: half a schema, or more than %d bytes: %w", s.url, mostSchema, err)
+	if err == nil && len(b) > mostSchema {
+		err = fmt.Errorf("it has more than %d bytes", mostSchema)
+	}
+	if err != nil {
+		return nil, rl.Errorf(rl.Unavailable, at, "%s/schema: half a schema: %w", s.url, err)
 	}
 	return b, nil
 }
