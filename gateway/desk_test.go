@@ -206,7 +206,7 @@ func misbehave(mode string) int {
 	case "wrapped": // as npx and shells say of what they started
 		return 128 + 9
 	case "impatient": // a client that waits no longer
-		quick := http.Client{Timeout: 300 * time.Millisecond}
+		quick := http.Client{Timeout: time.Second}
 		for range 2 {
 			chat(&quick, []any{map[string]any{"role": "user", "content": "slowly"}}, nil)
 		}

@@ -52,14 +52,15 @@ func TestTheMemoryLimit(t *testing.T) {
 	first.Close()
 	var began atomic.Int32 // of some that are to start at the same time
 	var all sync.WaitGroup
+	over, end := context.WithCancel(t.Context())
+	defer end()
 	for range 4 {
 		all.Go(func() {
 			e := w.New()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			if _, err := e.Reset(ctx, w.Task(rl.Train, 0)); err == nil {
+			if _, err := e.Reset(over, w.Task(rl.Train, 0)); err == nil {
 				began.Add(1)
-				<-ctx.Done()
+				time.AfterFunc(time.Second, end) // by then others would have begun, too
+				<-over.Done()
 			}
 			e.Close()
 		})

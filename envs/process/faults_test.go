@@ -144,7 +144,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 			t.Parallel()
 			config := the(command, 1, 1)
 			if strings.Contains(want, "in time") {
-				config.Process.StartTimeout = rl.Duration(300 * time.Millisecond)
+				config.Process.StartTimeout = rl.Duration(2 * time.Second) // in which a shell says hello there
 			}
 			kind := rl.Invalid // there, what may pass is Unavailable
 			if strings.HasPrefix(want, "environment") {
