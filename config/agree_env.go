@@ -31,6 +31,10 @@ func fitPlaces(c *rl.Config, given func(path string) bool) {
 
 func enoughPlaces(c rl.Config) (wrong, bool) {
 	n, keys := places(c)
+	if n == 0 {
+		return wrong{}, true
+	}
+	first, _, _ := strings.Cut(keys, " ")
 	return disagree(fmt.Sprint(c.Policy.Concurrency), fmt.Sprintf("1 to %d, %s", n, keys), "an episode that waits for a place spends its own time on it",
-		"policy.concurrency", strings.Fields(keys + " env.use")[0]), n == 0 || c.Policy.Concurrency > 0 && c.Policy.Concurrency <= n
+		"policy.concurrency", first), c.Policy.Concurrency > 0 && c.Policy.Concurrency <= n
 }

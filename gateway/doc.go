@@ -4,8 +4,8 @@
 //
 // A request goes on from the turn whose conversation it repeats (history.go), which frameworks change on the way (same.go); the policy
 // is shown what was recorded, so that its next prompt extends the tokens that it sampled (act.go). An agent is resumed by running it
-// again: it is given the recorded answers to the same questions, and is live where it asks another (episode.go). chat.go and
+// again: it is given the recorded answers to the same questions, and is live where it asks another (ask.go). chat.go and
 // responses.go read and answer the two APIs; server.go keeps out whoever has no episode's key.
 //
-// Start with run.go, which plays an episode; world.go is env.use: agent.
+// Start with run.go, which plays an episode, and score.go, which scores it; world.go is env.use: agent.
 package gateway

@@ -22,8 +22,8 @@ type Options struct {
 	// EpisodeTimeout cuts the episode off: it is truncated and scored as it stands. It starts anew in a resumed
 	// episode, and stands still while the policy server is paused. 0: never.
 	EpisodeTimeout time.Duration
-	// TurnTimeout bounds one policy call, and one tool call where the tool sets no timeout of its own. Passing it
-	// is a failure, Unavailable. 0: never.
+	// TurnTimeout bounds one policy call, and one tool call and the score where the environment sets no timeout of its own for
+	// them. Passing it is a failure, Unavailable. 0: never.
 	TurnTimeout time.Duration
 	// Training: every action must have what training needs, or the episode fails (policy.ErrUntrainable).
 	Training bool

@@ -115,7 +115,8 @@ func (s *server) drop(line []byte, why error) {
 // keyed is the name under which a server finds what makes a call the same as an earlier one, in the call's _meta.
 const keyed = "longhaul/idempotency-key"
 
-// call calls a tool for the agent, with a key where that is not empty. What the server answers is a result, an error of its own included. Errors are those of ask.
+// call calls a tool for the agent, with a key where that is not empty. What the server answers is a result, an error of its own
+// included. Errors are those of ask.
 func (s *server) call(ctx context.Context, tool string, arguments json.RawMessage, key string) (*mcp.CallToolResult, error) {
 	p := &mcp.CallToolParams{Name: tool, Arguments: arguments}
 	if key != "" {
