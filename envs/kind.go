@@ -15,7 +15,7 @@ import (
 type Kind struct {
 	Name string
 	// Open makes the world of a configuration, of which it is given what env.NAME says. What it starts belongs to the world and lasts
-	// as long as the process. An error is Invalid at the key of env that is at fault, or Unavailable at "environment NAME".
+	// as long as the process. An error is Invalid or Refused at the key of env that is at fault, or Unavailable.
 	Open func(c rl.EnvConfig) (World, error)
 }
 
