@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"io"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -110,6 +111,8 @@ func (e *env) Score(ctx context.Context) (rl.Score, error) {
 		return rl.Score{}, rl.Errorf(rl.Invalid, at, "no episode runs: Reset comes first")
 	case e.lost: // also where the episode's own time ended with the call
 		return rl.Score{}, rl.Errorf(rl.Unavailable, at, "nobody knows what the episode's last call came to")
+	case !e.server.lives(): // nor what it would have written yet
+		return rl.Score{}, e.server.lost("the episode was scored", io.EOF)
 	}
 	return e.score(ctx)
 }

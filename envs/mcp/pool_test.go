@@ -131,6 +131,22 @@ func TestAServerThatEndedIsNotHandedOut(t *testing.T) {
 	}
 }
 
+// A server that ended by itself is no ground to score an episode on, whatever the answer was.
+func TestAServerThatEndsBeforeTheScore(t *testing.T) {
+	e := begun(t, opened(t, rl.MCPConfig{Command: command("")}, Task{Goal: "say 7", Checks: []Check{{Answer: true, Is: "7"}}})).(*env)
+	step(t, e, "note", `{}`)
+	step(t, e, envs.FinalText, `"7"`)
+	if s, err := e.Score(t.Context()); err != nil || s.Value != 1 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	e.server.process.Kill()
+	<-e.server.process.Done()
+	if _, err := e.Score(t.Context()); rl.KindOf(err) != rl.Unavailable || !strings.Contains(err.Error(), "the server has ended: signal: killed") {
+		t.Error(err)
+	}
+	e.Close()
+}
+
 // A server that does not read what it is sent holds nobody up, and is not the next episode's.
 func TestADeafServer(t *testing.T) {
 	w := opened(t, rl.MCPConfig{Command: command("deaf"), Reuse: 100})
