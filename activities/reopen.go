@@ -17,7 +17,7 @@ type ReopenOut struct {
 
 // Reopen gives the failed episodes of an update another chance, after a person has seen that it had too few groups to learn from
 // and resumed it: their recorded failures, and the scores of their groups, are moved aside, and so are scores that the reward did not
-// give. Episodes that were voided stay so: what they did outside may not be done twice. The groups are played and judged anew
+// give, with the answers that the judge gave instead: else it would never be asked again. Episodes that were voided stay so: what they did outside may not be done twice. The groups are played and judged anew
 // as far as they have failed; all that is whole stands.
 func (a *Activities) Reopen(ctx context.Context, in Stage) (ReopenOut, error) {
 	defer beat(ctx)()
@@ -53,7 +53,12 @@ func (a *Activities) reopen(ctx context.Context, in Stage) (out ReopenOut, err e
 		if len(failed) == 0 && (!judged || !unscored(scores)) {
 			continue
 		}
-		// The scores go first: as long as a failure is there, a second try sees that they have to.
+		if judged && unscored(scores) { // before the scores, which show a second try that they have to
+			if err := setAllAside(ctx, st, store.JudgePrefix(in.Run, in.Update, task.ID)); err != nil {
+				return out, err
+			}
+		}
+		// The scores go before the failures: as long as a failure is there, a second try sees that they have to.
 		if err := setScoresAside(ctx, st, in, task.ID); err != nil {
 			return out, err
 		}
@@ -74,7 +79,14 @@ func unscored(s rl.Scores) bool {
 
 // setScoresAside moves all scores of a group aside, those of other rewards first: they are of members that may be played anew.
 func setScoresAside(ctx context.Context, st *store.Store, in Stage, task rl.TaskID) error {
-	prefix := store.RescoredPrefix(in.Run, in.Update, task)
+	if err := setAllAside(ctx, st, store.RescoredPrefix(in.Run, in.Update, task)); err != nil {
+		return err
+	}
+	return st.SetAside(ctx, store.ScoresKey(in.Run, in.Update, task))
+}
+
+// setAllAside moves all records under a prefix aside.
+func setAllAside(ctx context.Context, st *store.Store, prefix string) error {
 	names, err := st.Names(ctx, prefix)
 	if err != nil {
 		return err
@@ -87,5 +99,5 @@ func setScoresAside(ctx context.Context, st *store.Store, in Stage, task rl.Task
 			return err
 		}
 	}
-	return st.SetAside(ctx, store.ScoresKey(in.Run, in.Update, task))
+	return nil
 }

@@ -93,9 +93,14 @@ func LedgerKey(run rl.RunID, n rl.UpdateNumber) string { return UpdatePrefix(run
 // SummaryKey is an update's line for people.
 func SummaryKey(run rl.RunID, n rl.UpdateNumber) string { return UpdatePrefix(run, n) + "summary.json" }
 
+// JudgePrefix is where a judge's answers to questions about a group lie.
+func JudgePrefix(run rl.RunID, n rl.UpdateNumber, task rl.TaskID) string {
+	return GroupPrefix(run, n, task) + "judge/"
+}
+
 // JudgeReplyKey is what a judge answered to a question about a group; question is the sha256 of its canonical JSON.
 func JudgeReplyKey(run rl.RunID, n rl.UpdateNumber, task rl.TaskID, question string) string {
-	return fmt.Sprintf("%sjudge/%s.json", GroupPrefix(run, n, task), question)
+	return JudgePrefix(run, n, task) + question + ".json"
 }
 
 // RescoredPrefix is where the scores lie that other rewards gave a group.
