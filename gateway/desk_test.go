@@ -93,7 +93,7 @@ func newDesk(t testing.TB, mode string) *desk {
 	for i := range 8 {
 		fmt.Fprintf(&lines, `{"goal": "where is the order of task %d?", "data": {"index": %d}}`+"\n", i, i)
 	}
-	lines.WriteString(`{"split": "eval", "goal": "where is another?", "data": {"index": 99}}`)
+	lines.WriteString(`{"split": "eval", "goal": "where is another?"}`)
 	file := filepath.Join(t.TempDir(), "tasks.jsonl")
 	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)

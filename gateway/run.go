@@ -27,7 +27,7 @@ func signalled(status int) bool { return status < 0 || status > 128 && status <=
 // The agent's end decides what an episode is. Exit status 0: it is over. Any other status after the policy has answered: the agent
 // gave up (rl.AgentFailed), which is what bad answers lead to, and the episode is scored as it stands. The environment has failed,
 // and the episode is tried again, when the agent ends with 75 or by a signal, fails before it got an answer, or while it waits for
-// one, as clients do that were not answered in time: then the policy had no part in it.
+// one, as clients do that were not answered in time, or has asked nothing when its time is over: then the policy had no part in it.
 //
 // Errors are *rl.Error: the policy's (see policy.Seat.Act), those of the program and of env.agent.check (At "environment agent"),
 // Record's, Corrupt when o.Recorded contradicts itself. When ctx ends, the error is its own.
@@ -84,7 +84,10 @@ func (a *Agent) Run(ctx context.Context, s *Server, p *policy.Client, o rollout.
 
 // play runs the agent until it ends, or the episode does.
 func (a *Agent) play(live context.Context, e *Episode, task Task, dir string) (end ended, err error) {
-	told := []string{"OPENAI_BASE_URL=" + e.URL, "OPENAI_API_KEY=" + e.Key, "LONGHAUL_GOAL=" + task.Goal, "LONGHAUL_TASK=" + string(task.Data)}
+	told := []string{"OPENAI_BASE_URL=" + e.URL, "OPENAI_API_KEY=" + e.Key, "LONGHAUL_GOAL=" + task.Goal}
+	if task.Data != nil {
+		told = append(told, "LONGHAUL_TASK="+string(task.Data))
+	}
 	input, words := "", []string(nil)
 	switch a.Goal {
 	case "stdin":
@@ -105,9 +108,20 @@ func (a *Agent) play(live context.Context, e *Episode, task Task, dir string) (e
 		return ended{stop: e.stop, output: p.output(), how: string(e.stop), hide: p.hide}, e.err
 	case <-live.Done():
 		p.Stop(grace)
-		return ended{stop: rl.Timeout, output: p.output(), how: string(rl.Timeout), hide: p.hide}, nil
+		return e.late(p)
 	}
 	return e.judged(p)
+}
+
+// late says what an episode is whose time has ended before the agent did: cut off. Where the agent had not come to its first
+// question, slow to start or stuck, the policy had no part in it.
+func (e *Episode) late(p *program) (ended, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.asks) == 0 {
+		return ended{}, rl.Errorf(rl.Unavailable, at, "the agent had asked the policy nothing when its time (env.episode_timeout, %s) was over; agents that run at once (policy.concurrency) share the processors: %s", e.EpisodeTimeout, failure(p))
+	}
+	return ended{stop: rl.Timeout, output: p.output(), how: string(rl.Timeout), hide: p.hide}, nil
 }
 
 // judged says what the end of the agent's program means.

@@ -105,7 +105,8 @@ func TestWhatAnAgentIsGivenIsNotRecorded(t *testing.T) {
 	}
 }
 
-// An agent that hangs is cut off with the episode's time, and so is all that it started. Its directory goes with it.
+// An agent that hangs is cut off with the episode's time, and so is all that it started. Its directory goes with it. Where it has
+// asked nothing the episode has failed.
 func TestAgentsAreEnded(t *testing.T) {
 	d := newDesk(t, "hang")
 	o := d.options(2)
@@ -113,6 +114,13 @@ func TestAgentsAreEnded(t *testing.T) {
 	got, err := d.agent.Run(t.Context(), d.server, d.client, o)
 	if err != nil || got.Stop != rl.Timeout || got.Outcome.Reason != "cut off (timeout) before the agent reported a score" {
 		t.Errorf("%+v, %v", got, err)
+	}
+
+	stuck := newDesk(t, "before-hang")
+	got, err = stuck.agent.Run(t.Context(), stuck.server, stuck.client, o)
+	const want = "environment agent: the agent had asked the policy nothing when its time (env.episode_timeout, 3s) was over"
+	if rl.KindOf(err) != rl.Unavailable || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("one that has not come to a question: %+v, %v", got, err)
 	}
 	if n := child.Left(); n != 0 {
 		t.Errorf("%d processes are left", n)
@@ -188,5 +196,13 @@ func TestWhatAgentsAreTold(t *testing.T) {
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Errorf("the episode's directory is left: %v", err)
 		}
+	}
+	o := d.options(0)
+	o.Task = d.world.Task(rl.Eval, 0)
+	if _, err := d.agent.Run(t.Context(), d.server, d.client, o); rl.KindOf(err) != rl.Unavailable {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(tells); err != nil || strings.Contains(string(b), "LONGHAUL_TASK") || !strings.Contains(string(b), "LONGHAUL_GOAL=where is another?\n") {
+		t.Errorf("of a task without data: %s, %v", b, err)
 	}
 }
