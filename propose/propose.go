@@ -73,6 +73,7 @@ type proposer struct {
 	used   map[string]int // how often tasks take a tool
 	asked  uint64         // questions put so far
 	barren int
+	why    string // the last that was written does not count
 }
 
 // Run writes tasks to o.Out, and what they cost to a journal beside it. Errors: Conflict when the file there is another one's work,
@@ -131,7 +132,7 @@ func (p *proposer) batch(ctx context.Context) error {
 	var all []*candidate
 	for _, w := range found[:min(len(found), n)] {
 		if p.known.alike(w.Goal) {
-			p.report.Refused["like another task"]++
+			p.refuse("like another task")
 			continue
 		}
 		t := w.task()
@@ -149,7 +150,7 @@ func (p *proposer) take(all []*candidate, d difficulty) error {
 	before := len(p.tasks)
 	for _, c := range all {
 		if c.refused != "" {
-			p.report.Refused[c.refused]++
+			p.refuse(c.refused)
 			continue
 		}
 		for _, tool := range c.task.Origin.Tools {
@@ -175,9 +176,15 @@ func (p *proposer) take(all []*candidate, d difficulty) error {
 		return p.write()
 	}
 	if p.barren == maxBarren {
-		return rl.Errorf(rl.Exhausted, "writer", "%d batches in a row have brought no task that counts; there are %d of %d", maxBarren, len(p.tasks), p.Tasks)
+		return rl.Errorf(rl.Exhausted, "writer", "%d batches in a row have brought no task that counts; there are %d of %d; the last: %.300s", maxBarren, len(p.tasks), p.Tasks, p.why)
 	}
 	return nil
+}
+
+// refuse notes that a task does not count.
+func (p *proposer) refuse(why string) {
+	p.report.Refused[why]++
+	p.why = why
 }
 
 // source is where a batch comes from.
@@ -198,6 +205,7 @@ func (p *proposer) heed(ctx context.Context, q reward.Question) (found []written
 			return found, source{cmp.Or(reply.Model, q.Model), identity(q)}, nil
 		}
 		p.report.Invalid++
+		p.why = err.Error()
 		q = again(q, reply, err)
 	}
 	return nil, from, nil

@@ -241,7 +241,7 @@ func TestABarrenWriterIsGivenUp(t *testing.T) {
 	o := options(a, t.TempDir())
 	o.Solver = Model{}
 	r, err := Run(t.Context(), o)
-	if rl.KindOf(err) != rl.Exhausted || r.Tasks != 1 || r.Batches != 1+maxBarren || len(written1(t, o)) != 1 {
+	if rl.KindOf(err) != rl.Exhausted || r.Tasks != 1 || r.Batches != 1+maxBarren || len(written1(t, o)) != 1 || !strings.HasSuffix(err.Error(), "; there are 1 of 6; the last: like another task") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	o = options(newAuthor(t), t.TempDir())
