@@ -225,7 +225,7 @@ func TestTooFewGroups(t *testing.T) {
 	if want := []string{"1/0", "1/1+2", "1 reopened", "1/0", "1/1+2", "1/2+4"}; !slices.Equal(w.rounds, want) {
 		t.Errorf("rounds %v, want %v", w.rounds, want)
 	}
-	if len(*waits) != 1 || (*waits)[0] != "paused by longhaul (0 of 4 groups reached the quorum, 1 are needed, after 1 rounds of further tasks; `longhaul ledger r` says what became of the rest) in the rollouts of update 1, between turns" {
+	if len(*waits) != 1 || (*waits)[0] != "paused by longhaul (0 of 4 groups reached the quorum, 1 are needed, after 1 rounds of further tasks; `longhaul show r/1` says what became of the rest) in the rollouts of update 1, between turns" {
 		t.Errorf("waits %q", *waits)
 	}
 }

@@ -132,7 +132,7 @@ func (t *train) enough(ctx workflow.Context, round int) (bool, error) {
 	}
 	t.Rounds += max(1, t.in.Plan.Resample)
 	t.Reopen = workflow.GetVersion(ctx, "reopen", workflow.DefaultVersion, 1) > workflow.DefaultVersion
-	t.want(ctx, Paused, Command{By: byItself, Why: fmt.Sprintf("%s, after %d rounds of further tasks; `longhaul ledger %s` says what became of the rest", words, round, t.in.Run)})
+	t.want(ctx, Paused, Command{By: byItself, Why: fmt.Sprintf("%s, after %d rounds of further tasks; `longhaul show %s/%d` says what became of the rest", words, round, t.in.Run, t.Next)})
 	return false, ctx.Err()
 }
 

@@ -98,7 +98,7 @@ func (a *app) ledger(ctx context.Context, c *conn, run rl.RunID, update rl.Updat
 	switch {
 	case a.out.json:
 	case len(ledgers) == 0:
-		a.out.say("run %s has no ledger yet: its first update is not collected", run)
+		a.out.say("run %s has no ledger yet: its first update is not collected; `longhaul show %s/1` goes down to what there is of it", run, run)
 	case one:
 		a.printSlots(ledgers[0], jobs[0])
 	default:
