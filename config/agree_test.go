@@ -122,6 +122,7 @@ func TestDefaultsFitWhatTheFileSays(t *testing.T) {
 		ok  func(rl.Config) bool
 	}{
 		{head + "group: {size: 2, per_update: 3}", func(c rl.Config) bool { return c.Group.PerActivity == 2 && c.Update.Minibatches == 6 }},
+		{"name: a\nenv: {use: orders, tasks: {train: 0-5}}", func(c rl.Config) bool { return c.Group.PerUpdate == 6 && c.Update.Minibatches == 8 }},
 		{head + "update: {use: local}", func(c rl.Config) bool {
 			return c.Update.Precision == "float32" && c.Update.RowTokens == 1024 && c.Update.Processes == 1 && c.Update.Checkpointing == "off"
 		}},
@@ -219,10 +220,10 @@ func TestDiff(t *testing.T) {
 	}
 	b.Update.LearningRate, b.Store, b.Env.Tasks.Eval.Last, b.Env.TurnTimeout = 0.001, "s3://b", 100099, b.Env.TurnTimeout*90
 	want := []string{
-		"env.tasks.eval: 100000-100199 here, 100000-100099 in the running run",
-		"env.turn_timeout: 1m here, 1h30m in the running run",
-		"update.learning_rate: 0.0005 here, 0.001 in the running run",
-		`store: "" here, s3://b in the running run`,
+		"env.tasks.eval: 100000-100199 here, 100000-100099 in the run",
+		"env.turn_timeout: 1m here, 1h30m in the run",
+		"update.learning_rate: 0.0005 here, 0.001 in the run",
+		`store: "" here, s3://b in the run`,
 	}
 	if got := strings.Join(Diff(a, b), "|"); got != strings.Join(want, "|") {
 		t.Errorf("got  %s\nwant %s", got, strings.Join(want, "|"))

@@ -83,6 +83,7 @@ func fit(c *rl.Config, given func(path string) bool) {
 	fitMCP(&c.Env, given)
 	fitAgent(&c.Env, given)
 	fitPlaces(c, given)
+	lower("group.per_update", &c.Group.PerUpdate, c.Env.Tasks.Train.Len())
 	lower("update.minibatches", &c.Update.Minibatches, c.Group.Size*c.Group.PerUpdate)
 	lower("eval.tasks", &c.Eval.Tasks, c.Env.Tasks.Eval.Len())
 	lower("sampling.max_tokens", &c.Sampling.MaxTokens, c.Policy.Context-1)

@@ -111,7 +111,7 @@ func recordConfig(ctx context.Context, st *store.Store, cfg rl.Config) (rl.Ref, 
 		return rl.Ref{}, cfg, err
 	}
 	if diff := config.Diff(cfg, changed); len(diff) > 0 && len(config.Diff(cfg, was)) > 0 {
-		return rl.Ref{}, cfg, rl.Errorf(rl.Conflict, "run "+string(cfg.Name), "it exists with another configuration:\n  %s", strings.Join(diff, "\n  "))
+		return rl.Ref{}, cfg, rl.Errorf(rl.Conflict, "run "+string(cfg.Name), "it exists with another configuration:\n  %s\nGive this one another name, or change that one with `longhaul set`", strings.Join(diff, "\n  "))
 	}
 	if len(others) > 0 { // from now on gc keeps them for the run
 		err = st.Referred(ctx, key, others...)
