@@ -50,6 +50,14 @@ func (w World) Evaluates() error {
 	return nil
 }
 
+// WarmsUp reports whether the world has demonstrations to warm up on. Error: Invalid at warm_up.max.
+func (w World) WarmsUp() error {
+	if w.Demonstrate == nil {
+		return rl.Errorf(rl.Invalid, "warm_up.max", "%s has no demonstrations, which are tasks of the split warm_up with references: write some, or set it to 0", w.Name)
+	}
+	return nil
+}
+
 // Brief gives a group what a judge should know of the world: the agent's tools, and the task's rubric.
 func (w World) Brief(g *rl.Group) {
 	for _, t := range w.New().Spec().Tools {

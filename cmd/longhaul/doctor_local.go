@@ -108,8 +108,8 @@ func checkEnvironment(ctx context.Context, cfg rl.Config) []check {
 	task := w.Task(rl.Train, cfg.Env.Tasks.Train.First)
 	_, err = env.Reset(ctx, task)
 	checks := []check{verdict(name, fmt.Sprintf("%s begins; %d tools", task.ID, len(env.Spec().Tools)), "see what it says above", err)}
-	if wrong := w.Evaluates(); err == nil && cfg.Eval.Every > 0 && wrong != nil {
-		checks = append(checks, verdict("evaluations", "", "", wrong))
+	if wrong := suits(w, cfg); err == nil && wrong != nil {
+		checks = append(checks, verdict("tasks", "", "", wrong))
 	}
 	if err == nil && w.Count != nil && w.Reference != nil {
 		checks = append(checks, checkReferences(ctx, w, cfg))

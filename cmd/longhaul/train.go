@@ -122,6 +122,9 @@ func (a *app) trainOn(ctx context.Context, h *host, cfg rl.Config, began func(*c
 		if err := a.hasJudgeKey(ctx, h.conn, cfg); err != nil {
 			return err
 		}
+		if err := begins(ctx, h.conn, cfg); err != nil {
+			return err
+		}
 	}
 	if _, err := a.launch(ctx, h.conn, cfg); err != nil {
 		return err
