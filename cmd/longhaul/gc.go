@@ -21,8 +21,8 @@ func (a *app) gcCommand() *cobra.Command {
 	var last, best, every int
 	c := a.jsonFlag(&cobra.Command{
 		Use: "gc [RUN...]", Short: "Remove checkpoints that retention does not keep, and what nothing needs any more", GroupID: groupSetUp, Args: cobra.ArbitraryArgs,
-		Long: "gc keeps of each run (or of the runs named) the newest and the best evaluated checkpoints, as checkpoints: in its run.yaml\n" +
-			"says or the flags do, those that a pointer, a pin or an update under way refers to, and removes the others, their files\n" +
+		Long: "gc keeps of each run (or of the runs named) the newest and the best evaluated checkpoints, as its run.yaml says under\n" +
+			"checkpoints or the flags do, those that a pointer, a pin or an update under way refers to, and removes the others, their files\n" +
 			"where no other checkpoint shares them, their update jobs, and journals of what is over. A record of each removed\n" +
 			"checkpoint stays. Trajectories, scores, batches, ledgers and evaluations stay. It may run beside runs, and be killed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,7 +53,10 @@ func (a *app) gcCommand() *cobra.Command {
 	c.Flags().BoolVar(&dry, "dry-run", false, "only say what would go")
 	c.Flags().IntVar(&last, "keep-last", unset, "newest checkpoints kept (default: checkpoints.keep_last of each run)")
 	c.Flags().IntVar(&best, "keep-best", unset, "best evaluated checkpoints kept (default: checkpoints.keep_best of each run)")
-	c.Flags().IntVar(&every, "keep-every", unset, "checkpoints kept whose update is a multiple of this; 0: none (default 0)")
+	c.Flags().IntVar(&every, "keep-every", unset, "checkpoints kept whose update is a multiple of this; 0: none")
+	for _, name := range []string{"keep-last", "keep-best", "keep-every"} {
+		c.Flags().Lookup(name).DefValue = "0" // which help leaves out: unset is nothing to be told
+	}
 	c.Flags().DurationVar(&grace, "grace", time.Hour, "files and journals stored more recently stay")
 	return c
 }

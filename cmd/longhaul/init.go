@@ -53,7 +53,7 @@ func (a *app) init(env, file string) error {
 			return err
 		}
 	}
-	a.out.say("wrote %s; `longhaul train -f %s` starts the run", file, file)
+	a.out.say("wrote %s; `longhaul doctor -f %s` tries what it needs, `longhaul train -f %s` starts the run", file, file, file)
 	return nil
 }
 

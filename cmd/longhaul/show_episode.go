@@ -51,7 +51,7 @@ func episodeRow(e shownEpisode) []string {
 		row[3], row[4], row[5] = strconv.Itoa(len(t.Turns)), strconv.Itoa(t.ActionTokens()), string(t.Stop)
 	}
 	if e.Failed != nil {
-		row[5] = "failed: " + e.Failed.Why
+		row[5] = "failed: " + inBrief(e.Failed.Why)
 	}
 	if e.Slot != nil {
 		row[6] = string(e.Slot.LeftOut)
