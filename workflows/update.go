@@ -113,7 +113,7 @@ func (t *train) reopen(ctx workflow.Context) error {
 		return err
 	}
 	t.Reopen = false
-	t.tell(ctx, "reopened", fmt.Sprintf("%d failed episodes of %d groups are played again", out.Episodes, out.Groups))
+	t.tell(ctx, "reopened", fmt.Sprintf("%d groups are judged again, and %d failed episodes in them played", out.Groups, out.Episodes))
 	return nil
 }
 

@@ -94,12 +94,22 @@ func checkRoom(dir string) check {
 	return c
 }
 
+// awayMend is what to do about an environment that cannot be opened, where it is a server that does not answer.
+func awayMend(c rl.EnvConfig, err error) string {
+	for key, url := range map[string]string{"env.openenv.url": c.OpenEnv.URL, "env.mcp.url": c.MCP.URL} {
+		if url != "" && rl.KindOf(err) == rl.Unavailable {
+			return "is " + key + " right, and does the server run?"
+		}
+	}
+	return ""
+}
+
 // checkEnvironment resets the environment on its first training task, and plays the references of one whose tasks are counted.
 func checkEnvironment(ctx context.Context, cfg rl.Config) []check {
 	name := "environment " + cfg.Env.Use
 	w, err := envs.Open(ctx, cfg.Env) // has limits of its own, such as env.process.start_timeout
 	if err != nil {
-		return []check{verdict(name, "", "", err)}
+		return []check{verdict(name, "", awayMend(cfg.Env, err), err)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

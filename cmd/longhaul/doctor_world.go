@@ -65,7 +65,8 @@ func playReference(ctx context.Context, w envs.World, task rl.Task, turns int) (
 		return score, false, err
 	}
 	messages, next := o.Messages, w.Reference(task)
-	for done := false; turns > 0 && !done; turns-- {
+	done, most := false, turns
+	for ; turns > 0 && !done; turns-- {
 		action := next(messages)
 		calls := action.ToolCalls
 		if len(calls) == 0 && action.Content != "" {
@@ -88,6 +89,8 @@ func playReference(ctx context.Context, w envs.World, task rl.Task, turns int) (
 			messages = append(messages, rl.Message{Role: rl.ToolRole, Content: r.Content, ToolCallID: call.ID})
 		}
 	}
-	score, err = env.Score(ctx)
+	if score, err = env.Score(ctx); turns == 0 && !done && score.Reason == "" {
+		score.Reason = fmt.Sprintf("it was not over after %d actions, env.max_turns", most)
+	}
 	return score, played, err
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // desk is a world of tasks for each of which a letter says what its reference does: a, answers rightly; w, wrongly; j, for a judge; n,
-// nothing; s, sends mail.
+// nothing; s, sends mail; l, looks about for ever.
 type desk struct {
 	tasks string
 	sent  *int
@@ -27,6 +27,8 @@ func (d *desk) world() envs.World {
 				switch d.tasks[task.Index] {
 				case 's':
 					return rl.Message{Role: rl.Assistant, ToolCalls: []rl.ToolCall{{ID: "c", Name: "mail", Arguments: json.RawMessage("{}")}}}
+				case 'l':
+					return rl.Message{Role: rl.Assistant, ToolCalls: []rl.ToolCall{{ID: "c", Name: "look", Arguments: json.RawMessage("{}")}}}
 				case 'n':
 					return rl.Message{Role: rl.Assistant}
 				}
@@ -58,6 +60,8 @@ func (d *desk) Score(context.Context) (rl.Score, error) {
 		return rl.Score{Unscored: "a judge is to score it"}, nil
 	case 'w':
 		return rl.Score{Reason: "not so"}, nil
+	case 'l':
+		return rl.Score{}, nil
 	}
 	return rl.Score{Value: 1}, nil
 }
@@ -71,6 +75,7 @@ func TestReferencesAreChecked(t *testing.T) {
 	for tasks, want := range map[string]check{
 		"aajnss": {State: fine, Found: "2 earn full reward; not scored by the environment: 1; without a reference: 1; not played, since they change what is outside of the episode: 2"},
 		"aw":     {State: failing, Found: "train-1 earns 0: not so"},
+		"al":     {State: failing, Found: "train-1 earns 0: it was not over after 4 actions, env.max_turns"},
 	} {
 		sent := 0
 		cfg := rl.Config{Env: rl.EnvConfig{MaxTurns: 4, Tasks: rl.TasksConfig{Train: rl.TaskRange{Last: len(tasks) - 1}, Eval: rl.TaskRange{Last: 19}}}}

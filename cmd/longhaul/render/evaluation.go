@@ -15,12 +15,13 @@ func Evaluation(e rl.Evaluation) string {
 		who = fmt.Sprintf("%s (%s/%s)", e.Model, e.Version, e.Key)
 	}
 	line := fmt.Sprintf("%s on %d held-out tasks: greedy %s, sampled %s", who, e.Tasks, Rate(e.Greedy), Rate(e.Sampled))
-	failed := 0
-	for _, n := range e.Failed {
-		failed += n
+	failed, why := 0, ""
+	for _, reason := range slices.Sorted(maps.Keys(e.Failed)) {
+		failed += e.Failed[reason]
+		why += fmt.Sprintf(", %s %d", reason, e.Failed[reason])
 	}
 	if failed > 0 {
-		line += fmt.Sprintf("; %s without a score", counted(failed, "episode"))
+		line += fmt.Sprintf("; %s without a score%s: `longhaul show %s/%s` says why", counted(failed, "episode"), why, e.Version, e.Key)
 	}
 	return line
 }

@@ -305,13 +305,13 @@ func TestDuration(t *testing.T) {
 }
 
 func TestEvaluation(t *testing.T) {
-	b := rl.Evaluation{Version: "orders-1@000000", Tasks: 200, Greedy: rl.Rate{Hits: 72, Of: 200, Mean: .36, Low: .2967, High: .4286},
+	b := rl.Evaluation{Version: "orders-1@000000", Key: "17b88d55", Tasks: 200, Greedy: rl.Rate{Hits: 72, Of: 200, Mean: .36, Low: .2967, High: .4286},
 		Sampled: rl.Rate{Hits: 70, Of: 198, Mean: .3535, Low: .29, High: .422}, ByKind: map[string]rl.Rate{"fragile": {Of: 118, High: .0316}},
 		Failed: map[rl.LeftOut]int{rl.EnvFailed: 2}}
 	a := rl.Evaluation{Version: "orders-1@000040", Tasks: 200, Greedy: rl.Rate{Hits: 195, Of: 200, Mean: .975, Low: .943, High: .9893},
 		Sampled: rl.Rate{Hits: 194, Of: 200, Mean: .97, Low: .936, High: .986}, ByKind: map[string]rl.Rate{"fragile": {Hits: 115, Of: 118, Mean: .9746, Low: .928, High: .9913}, "chain": {}}}
 	same(t, Evaluation(b)+"\n"+BeforeAfter(b, a), `
-orders-1@000000 on 200 held-out tasks: greedy 36.0 % (29.7 to 42.9), sampled 35.4 % (29.0 to 42.2); 2 episodes without a score
+orders-1@000000 on 200 held-out tasks: greedy 36.0 % (29.7 to 42.9), sampled 35.4 % (29.0 to 42.2); 2 episodes without a score, failed_environment 2: `+"`longhaul show orders-1@000000/17b88d55`"+` says why
 held-out success  orders-1@000000        orders-1@000040
 greedy            36.0 % (29.7 to 42.9)  97.5 % (94.3 to 98.9)
 sampled           35.4 % (29.0 to 42.2)  97.0 % (93.6 to 98.6)
