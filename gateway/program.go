@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/child"
@@ -15,10 +14,10 @@ import (
 // program is the agent's program, or the one that scores it, while it runs.
 type program struct {
 	*child.Process
-	out  tail // its last output
-	errs tail // and error output
+	out  child.Tail // its last output
+	errs child.Tail // and error output
 	read chan struct{}
-	hide *strings.Replacer // what nobody may read of both
+	hide *child.Hider // what nobody may read of both
 }
 
 // How long a program that is ended has before SIGTERM, and after it, and how much of its error output is told, in bytes.
@@ -46,7 +45,7 @@ func (a *Agent) start(key, line, dir string, told []string, secrets map[string]s
 	if in == "" {
 		in = dir
 	}
-	p = &program{out: tail{keep: a.Output}, errs: tail{keep: failureTail}, read: make(chan struct{}), hide: child.Hider(named)}
+	p = &program{out: child.Tail{Keep: a.Output}, errs: child.Tail{Keep: failureTail}, read: make(chan struct{}), hide: child.NewHider(named)}
 	p.Process, err = child.Start(child.Command{At: at, Words: append(words, more...), Dir: in, Env: env, Stderr: &p.errs})
 	if err != nil {
 		return nil, err
@@ -73,32 +72,7 @@ func (p *program) finish() {
 }
 
 // output is the end of a program's output, without what nobody may read.
-func (p *program) output() string { return p.out.text(p.hide) }
-
-// tail keeps the last bytes that are written to it.
-type tail struct {
-	mu   sync.Mutex
-	keep int
-	b    []byte
-}
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, b...)
-	if over := len(t.b) - 2*t.keep; over > t.keep { // not each time; and what is cut off here is cut off below, too
-		t.b = append(t.b[:0], t.b[over:]...)
-	}
-	return len(b), nil
-}
-
-// text is what is kept, without what nobody may read.
-func (t *tail) text(hide *strings.Replacer) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := hide.Replace(string(t.b))
-	return strings.ToValidUTF8(s[max(0, len(s)-t.keep):], "\uFFFD")
-}
+func (p *program) output() string { return p.out.Text(p.hide) }
 
 // lastLine is the last line that is not blank.
 func lastLine(text string) string {

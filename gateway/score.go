@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/longhaul-rl/longhaul/child"
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
@@ -35,7 +36,7 @@ func reported(text string) (rl.Score, bool) {
 const own = "score.json"
 
 // ownReport reads that file, if there is one.
-func ownReport(dir string, hide *strings.Replacer) (s rl.Score, ok bool, err error) {
+func ownReport(dir string, hide *child.Hider) (s rl.Score, ok bool, err error) {
 	path := filepath.Join(dir, own)
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +63,7 @@ type ended struct {
 	stop   rl.StopReason
 	output string
 	how    string // "exit status 1: ..."; empty after a success
-	hide   *strings.Replacer
+	hide   *child.Hider
 }
 
 // score rates an episode: by env.agent.check, else by what the agent's program reports. Without a report an agent that gave up, or
@@ -108,7 +109,7 @@ func (a *Agent) check(ctx context.Context, task Task, dir string, e ended) (rl.S
 		return rl.Score{}, rl.Errorf(rl.Unavailable, at, `env.agent.check: its last line is no {"score": NUMBER}: %.200q`, last)
 	case status == 0:
 		return rl.Score{Value: 1, Reason: "env.agent.check: success"}, nil
-	case status == 1 && strings.TrimSpace(p.errs.text(p.hide)) == "":
+	case status == 1 && strings.TrimSpace(p.errs.Text(p.hide)) == "":
 		return rl.Score{Reason: "env.agent.check: " + cmp.Or(last, "no success")}, nil
 	case status == 1:
 		return rl.Score{}, rl.Errorf(rl.Unavailable, at, "env.agent.check: %s (no success is status 1 and nothing on the error output)", failure(p))
@@ -118,7 +119,7 @@ func (a *Agent) check(ctx context.Context, task Task, dir string, e ended) (rl.S
 
 // failure says how a program failed: its status, and the end of its error output.
 func failure(p *program) string {
-	if words := strings.TrimSpace(p.errs.text(p.hide)); words != "" {
+	if words := strings.TrimSpace(p.errs.Text(p.hide)); words != "" {
 		return fmt.Sprintf("%s: ...%s", p.Ended(), strings.ToValidUTF8(words[max(0, len(words)-failureTail):], ""))
 	}
 	return p.Ended()

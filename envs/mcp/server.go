@@ -25,7 +25,7 @@ type server struct {
 	session *mcp.ClientSession
 	process *child.Process // nil at a URL
 	dir     string         // the agent's directory; empty: the command has no {dir}
-	said    *tail          // on its error output
+	said    *child.Tail    // on its error output
 	dropped atomic.Int64   // lines of its output that were no messages
 
 	episodes int         // that it has served or serves; of a shared one, that it serves. The pool's lock guards it
@@ -56,7 +56,7 @@ func (of *Servers) start(ctx context.Context) (*server, error) {
 }
 
 func (of *Servers) begin(ctx context.Context, version string) (s *server, err error) {
-	s = &server{of: of, said: &tail{}}
+	s = &server{of: of, said: &child.Tail{Keep: saidTail}}
 	transport, err := s.transport()
 	if err != nil {
 		s.close()
@@ -102,6 +102,9 @@ func (s *server) transport() (_ mcp.Transport, err error) {
 	}
 	return &mcp.IOTransport{Reader: newFrames(s.process.Stdout, s.drop), Writer: s.process.Stdin, MaxLineLength: -1}, nil
 }
+
+// saidTail is how much of a server's error output is told, in bytes.
+const saidTail = 2000
 
 // noise is how many dropped lines of a server are told one by one.
 const noise = 3
@@ -173,11 +176,11 @@ func (s *server) lost(when string, cause error) error {
 			how = "; the server has ended: " + s.process.Ended()
 		case <-time.After(time.Second): // a call hears of the end before the process is seen to have ended
 		}
-		if said := s.said.String(); said != "" {
+		if said := strings.TrimSpace(s.said.Text(s.of.hide)); said != "" {
 			how += "; it said: " + said
 		}
 	}
-	return rl.Errorf(rl.Unavailable, at, "when %s: %w%s", when, child.Hidden(cause, s.of.hide), s.of.hide.Replace(how))
+	return rl.Errorf(rl.Unavailable, at, "when %s: %w%s", when, s.of.hide.Error(cause), how)
 }
 
 // lives reports whether the server has not ended, as far as can be seen.

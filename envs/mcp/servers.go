@@ -25,7 +25,7 @@ type Servers struct {
 	dirs    bool     // the command has {dir}
 	environ []string // of the servers
 	headers http.Header
-	hide    *strings.Replacer // secrets, from what is recorded or logged
+	hide    *child.Hider // secrets, from what is recorded or logged
 	network http.RoundTripper
 	files   string // a copy of config.Files as it was at first: every episode begins with the same; empty: none
 	began   []byte // SHA-256 of those

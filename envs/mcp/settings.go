@@ -53,6 +53,6 @@ func (s *Servers) secretsOf(c rl.MCPConfig) error {
 		s.headers.Set(name, value)
 		secrets[value] = name
 	}
-	s.hide = child.Hider(secrets)
+	s.hide = child.NewHider(secrets)
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/longhaul-rl/longhaul/child"
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -91,7 +90,7 @@ func passing(err error) bool {
 
 // broken is the error of a request that left the session, or what is known of its world, in pieces.
 func (e *env) broken(what string, err error) error {
-	return rl.Errorf(rl.Unavailable, at, "%s: %s: %w", e.place.url, what, child.Hidden(err, e.place.hide))
+	return rl.Errorf(rl.Unavailable, at, "%s: %s: %w", e.place.url, what, e.place.hide.Error(err))
 }
 
 // Step sends the arguments as an action. What the server refuses before it acts is an observation. A step that fails in its

@@ -25,7 +25,7 @@ var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) er
 type server struct {
 	url    string
 	header http.Header
-	hide   *strings.Replacer // the header's value, which some servers repeat
+	hide   *child.Hider // the header's value, which some servers repeat
 }
 
 // servers are those of a configuration. Errors are child.Named's.
@@ -40,7 +40,7 @@ func servers(c rl.OpenEnvConfig) ([]*server, error) {
 		header.Set(c.Header, value)
 		secrets[value] = c.Header
 	}
-	hide := child.Hider(secrets)
+	hide := child.NewHider(secrets)
 	var out []*server
 	for url := range strings.SplitSeq(c.URL, ",") {
 		out = append(out, &server{strings.TrimSuffix(strings.TrimSpace(url), "/"), header, hide})

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/longhaul-rl/longhaul/child"
 )
 
 // What the log takes of a program's stderr, and how much of its end an error repeats.
@@ -24,7 +26,7 @@ const (
 // said takes in what a program writes beside the protocol: lines on stderr, and what is no reply on stdout.
 type said struct {
 	log  *slog.Logger
-	hide *strings.Replacer // values that nobody may read
+	hide *child.Hider // values that nobody may read
 
 	mu      sync.Mutex
 	tail    []byte

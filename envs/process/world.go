@@ -87,7 +87,7 @@ func greeted(c rl.ProcessConfig) (*program, hello, error) {
 	if err != nil {
 		return nil, said, err
 	}
-	p, err := start(c.Command, environ, envs.Log.With("environment", "process"), child.Hider(secrets))
+	p, err := start(c.Command, environ, envs.Log.With("environment", "process"), child.NewHider(secrets))
 	if err != nil {
 		return nil, said, err
 	}
