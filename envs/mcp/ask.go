@@ -2,7 +2,10 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -33,15 +36,22 @@ func (s *Servers) ask(ctx context.Context) error {
 	return nil
 }
 
-// listed are the tools that the agent gets of a server, and the names of all.
+// listed are the tools that the agent gets of a server, and the names of all. Errors: those of tools, Invalid at the server's key when
+// it lists none, or too many; Unavailable.
 func (s *Servers) listed(ctx context.Context, of *server) ([]envs.Tool, map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	all, err := listed(ctx, of.session)
-	if err != nil {
-		return nil, nil, of.lost("it was asked for its tools", err)
+	said, _ := errors.AsType[*jsonrpc.Error](err)
+	switch {
+	case err == nil:
+		return s.tools(all, of.dir)
+	case errors.Is(err, errTools):
+		return nil, nil, rl.Errorf(rl.Invalid, s.key(), "%w", err)
+	case said != nil && said.Code == jsonrpc.CodeMethodNotFound:
+		return nil, nil, rl.Errorf(rl.Invalid, s.key(), "the server has no tools: %w", s.hide.Error(err))
 	}
-	return s.tools(all, of.dir)
+	return nil, nil, of.lost("it was asked for its tools", err)
 }
 
 // same checks that a server has the tools that the first had: an update of it in mid-run would change what the agent learns on.

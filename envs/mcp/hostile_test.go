@@ -85,6 +85,14 @@ func (s *hostile) answer(id, method, tool string, arguments json.RawMessage) {
 		}
 		s.result(id, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"hostile","version":"1"},"instructions":`+strconv.Quote(said)+`}`)
 	case "tools/list":
+		if strings.Contains(s.flags, "toolless") {
+			fmt.Fprintf(s.out, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`+"\n", id)
+			return
+		}
+		if strings.Contains(s.flags, "endless") {
+			s.result(id, `{"tools":`+s.tools()+`,"nextCursor":"again"}`)
+			return
+		}
 		s.result(id, `{"tools":`+s.tools()+`}`)
 		if strings.Contains(s.flags, "deaf") {
 			time.Sleep(time.Hour)

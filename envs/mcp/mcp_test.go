@@ -215,6 +215,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{rl.MCPConfig{Command: command(""), Effects: "say=pure"}, Task{}, rl.Invalid, "env.mcp.effects: the agent has no tool say; it has act, echo, note"},
 		{rl.MCPConfig{Command: command(""), Tools: "echo", Effects: "note=pure"}, Task{}, rl.Invalid, "env.mcp.effects: the agent has no tool note; it has echo"},
 		{rl.MCPConfig{Command: command("dotted")}, Task{}, rl.Invalid, `env.mcp.tools: the server's tool "fs.read" has no name that models can call it by`},
+		{rl.MCPConfig{Command: command("toolless")}, Task{}, rl.Invalid, "env.mcp.command: the server has no tools: "},
+		{rl.MCPConfig{Command: command("endless")}, Task{}, rl.Invalid, "env.mcp.command: the server lists more than 1000 tools"},
 		{rl.MCPConfig{Command: command(""), Files: "/no/such/directory"}, Task{}, rl.Invalid, "env.mcp.files: "},
 		{rl.MCPConfig{Command: command("")}, Task{Files: map[string]string{"a": "b"}}, rl.Invalid, `env.mcp.command: the task "g" has files, and there is no {dir} for them`},
 		{rl.MCPConfig{Command: command("{dir}"), Share: "worker"}, Task{Files: map[string]string{"a": "b"}}, rl.Invalid, `env.mcp.share: the task "g" has files, and all episodes have the same directory`},

@@ -25,13 +25,15 @@ func listed(ctx context.Context, s *mcp.ClientSession) (all []*mcp.Tool, err err
 			return nil, err
 		}
 		if all = append(all, tool); len(all) > maxTools {
-			return nil, fmt.Errorf("it lists more than %d tools", maxTools)
+			return nil, errTools
 		}
 	}
 	return all, nil
 }
 
 const maxTools = 1000
+
+var errTools = fmt.Errorf("the server lists more than %d tools", maxTools)
 
 // callable is what APIs of models take for the name of a tool.
 var callable = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
