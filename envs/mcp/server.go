@@ -103,8 +103,8 @@ func (s *server) transport() (_ mcp.Transport, err error) {
 	return &mcp.IOTransport{Reader: newFrames(s.process.Stdout, s.drop), Writer: s.process.Stdin, MaxLineLength: -1}, nil
 }
 
-// saidTail is how much of a server's error output is told, in bytes.
-const saidTail = 2000
+// saidTail is how much of a server's error output is told, in bytes: its end, which the words that are kept of an error have room for.
+const saidTail = 800
 
 // noise is how many dropped lines of a server are told one by one.
 const noise = 3

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -17,12 +18,26 @@ func (w *world) check(ctx context.Context) error {
 	defer e.Close()
 	for _, split := range []rl.Split{rl.Train, rl.Eval, rl.WarmUp} {
 		for _, t := range w.tasks[split] {
-			if err := e.check(ctx, t); err != nil {
+			if err := within(ctx, func(ctx context.Context) error { return e.check(ctx, t) }); err != nil {
 				return fmt.Errorf("tasks.jsonl:%d: %w", t.line, err)
 			}
 		}
 	}
 	return nil
+}
+
+// patience is how long a statement of the schema may take, and the beginning and the checks of a task. SQL can go on for ever.
+var patience = time.Minute
+
+// within does what a world is opened by, in the time that there is for it.
+func within(ctx context.Context, do func(context.Context) error) error {
+	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it takes longer than %v", patience))
+	defer cancel()
+	err := do(limited)
+	if err != nil && limited.Err() != nil {
+		return context.Cause(limited)
+	}
+	return err
 }
 
 func (e *env) check(ctx context.Context, t *task) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/longhaul-rl/longhaul/envs"
 	"github.com/longhaul-rl/longhaul/rl"
@@ -171,6 +172,21 @@ func TestOpenNamesTheKey(t *testing.T) {
 		_, err := envs.Open(t.Context(), rl.EnvConfig{Use: "sqlite", SQLite: rl.SQLiteConfig{Dir: dir}})
 		if rl.KindOf(err) != rl.Invalid || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v", dir, err)
+		}
+	}
+}
+
+// SQL that goes on for ever holds nobody up for ever.
+func TestAWorldIsOpenedInTime(t *testing.T) {
+	defer func(was time.Duration) { patience = was }(patience)
+	patience = 200 * time.Millisecond
+	const numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n WHERE x < 0"
+	for _, c := range []struct{ file, text, want string }{
+		{"schema.sql", "CREATE TABLE a (x);\nINSERT INTO a " + numbers + ";", "schema.sql:2: it takes longer than 200ms"},
+		{"tasks.jsonl", `{"split": "train", "goal": "g", "checks": [{"why": "w", "sql": "` + numbers + `"}]}` + evalTask, "tasks.jsonl:1: it takes longer than 200ms"},
+	} {
+		if _, err := read(t.Context(), "library", library(t, map[string]string{c.file: c.text})); err == nil || err.Error() != c.want {
+			t.Errorf("%v, not %s", err, c.want)
 		}
 	}
 }

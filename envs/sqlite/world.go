@@ -110,7 +110,7 @@ func (w *world) schema(ctx context.Context, d *database, source []byte) error {
 			return fmt.Errorf("schema.sql:%d: %s", s.line, wrong)
 		}
 		w.timely = w.timely || s.timely()
-		if err := d.do(ctx, s.sql); err != nil {
+		if err := within(ctx, func(ctx context.Context) error { return d.do(ctx, s.sql) }); err != nil {
 			return fmt.Errorf("schema.sql:%d: %w", s.line, err)
 		}
 	}
