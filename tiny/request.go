@@ -116,7 +116,7 @@ func (b *boxes) readRequest(w http.ResponseWriter, r *http.Request) (q wireReque
 	body = read.Bytes()
 	if err != nil {
 		if _, ok := err.(*http.MaxBytesError); ok {
-			return q, nil, &failure{http.StatusRequestEntityTooLarge, "request_too_large", fmt.Sprintf("the request is larger than %d bytes", maxBody), ""}
+			return q, nil, &failure{http.StatusRequestEntityTooLarge, "context_length_exceeded", fmt.Sprintf("the request is larger than %d bytes, and nothing that fits the context is", maxBody), ""}
 		}
 		return q, nil, badRequest("", "the request could not be read: %v", err)
 	}

@@ -45,7 +45,7 @@ func TestFailures(t *testing.T) {
 		`{"model":"a@1","max_tokens":0,` + hello + `}`:                                                         `400 invalid_request max_tokens`,
 		`{"model":"a@1","max_tokens":250,` + hello + `}`:                                                       `400 context_length_exceeded messages`,
 		`{"model":"a@1","messages":[{"role":"user","content":"` + strings.Repeat("x", 400) + `"}]}`:            `400 context_length_exceeded messages`,
-		`{"model":"` + strings.Repeat("x", maxBody) + `"}`:                                                     `413 request_too_large `,
+		`{"model":"` + strings.Repeat("x", maxBody) + `"}`:                                                     `413 context_length_exceeded `,
 		`{"model":"a@1","max_tokens":1,"stop":null,"n":1,"tool_choice":"auto","user":"me",` + hello + `}`:      `200  `,
 		`{"model":"a@1","max_completion_tokens":249,` + hello + `}`:                                            `200  `,
 	} {
