@@ -7,10 +7,10 @@ import (
 	"github.com/longhaul-rl/longhaul/rl"
 )
 
-// ShortLease makes what is left of a killed gc run out soon.
-func ShortLease(t testing.TB) {
+// Lease sets how long a gc that tells nothing is thought to be alive.
+func Lease(t testing.TB, d time.Duration) {
 	was := sweepLease
-	sweepLease = 400 * time.Millisecond
+	sweepLease = d
 	t.Cleanup(func() { sweepLease = was })
 }
 

@@ -210,7 +210,7 @@ func referredTo(t *testing.T, s *store.Store) {
 
 // A gc that is killed at any of its requests leaves a sound store, and the next one ends its work.
 func TestGCKilledAtAnyRequest(t *testing.T) {
-	store.ShortLease(t)
+	store.Lease(t, shortLease)
 	h := server(t, t.TempDir())
 	left := atomic.Int64{} // requests until it is killed
 	left.Store(1 << 30)

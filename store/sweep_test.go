@@ -9,6 +9,9 @@ import (
 	"github.com/longhaul-rl/longhaul/store"
 )
 
+// shortLease is a lease whose end a test can wait for.
+const shortLease = 400 * time.Millisecond
+
 // note leaves a note of a gc that is about to remove keys.
 func note(t testing.TB, s *store.Store, renewed int, keys ...string) {
 	t.Helper()
@@ -21,21 +24,27 @@ func note(t testing.TB, s *store.Store, renewed int, keys ...string) {
 
 // One gc at a time: a second one gives up when the first is alive, and takes over what a dead one left.
 func TestOneGCAtATime(t *testing.T) {
-	store.ShortLease(t)
+	store.Lease(t, 10*time.Second)
 	s := inProcess(t)
 	line(t, s, "a", 3)
-	over := make(chan struct{})
+	note(t, s, 0)
+	told, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(over)
-		for i := range 10 {
-			note(t, s, i)
-			time.Sleep(30 * time.Millisecond)
+		for i := 1; ; i++ {
+			select {
+			case <-told:
+				return
+			case <-time.After(30 * time.Millisecond):
+				note(t, s, i)
+			}
 		}
 	}()
-	time.Sleep(20 * time.Millisecond)
 	_, err := s.GC(t.Context(), keeping(1))
 	is(t, err, rl.Conflict)
+	close(told)
 	<-over
+	store.Lease(t, shortLease)
 	began := time.Now()
 	must[store.GCReport](t)(s.GC(t.Context(), keeping(1)))
 	if waited := time.Since(began); waited < 300*time.Millisecond {
@@ -48,7 +57,7 @@ func TestOneGCAtATime(t *testing.T) {
 // A writer waits for a gc that is about to remove what it has stored: until the note is gone, or its gc must be dead. A
 // note of other keys does not concern it.
 func TestWriterWaitsForGC(t *testing.T) {
-	store.ShortLease(t)
+	store.Lease(t, 10*time.Second)
 	s := inProcess(t)
 	c := checkpoint("a", 0, nil, "tokens", 0)
 	c.Files = []rl.File{must[rl.File](t)(s.PutFile(t.Context(), "f", []byte("content")))}
@@ -59,13 +68,15 @@ func TestWriterWaitsForGC(t *testing.T) {
 		return time.Since(began), err
 	}
 	note(t, s, 1, "cas/other")
-	if took, err := put(); err != nil || took > 350*time.Millisecond {
+	if took, err := put(); err != nil || took > 9*time.Second {
 		t.Errorf("a note of other keys: %v after %v", err, took)
 	}
+	store.Lease(t, shortLease)
 	note(t, s, 2, "cas/other", chunk)
 	if took, err := put(); err != nil || took < 300*time.Millisecond {
 		t.Errorf("a note that a dead gc left: %v after %v", err, took)
 	}
+	store.Lease(t, 10*time.Second)
 	note(t, s, 3, chunk)
 	time.AfterFunc(100*time.Millisecond, func() {
 		if s.Delete(t.Context(), chunk) != nil || s.Delete(t.Context(), "gc/sweep.json") != nil {
