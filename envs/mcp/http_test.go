@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -38,7 +39,7 @@ func TestAServerThatTurnsAway(t *testing.T) {
 
 // An answer of one message that does not end is an error of the call, and nobody keeps it.
 func TestAnAnswerWithoutAnEnd(t *testing.T) {
-	sent := 0
+	var sent atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q struct {
 			ID     json.RawMessage
@@ -53,7 +54,7 @@ func TestAnAnswerWithoutAnEnd(t *testing.T) {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"tools":%s}}`, q.ID, strings.ReplaceAll(hostileTools, "\n", ""))
 		case "tools/call":
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, q.ID)
-			for part := []byte(strings.Repeat("x", 1<<20)); sent < 1<<30; sent += len(part) {
+			for part := []byte(strings.Repeat("x", 1<<20)); sent.Load() < 1<<30; sent.Add(int64(len(part))) {
 				if _, err := w.Write(part); err != nil {
 					return
 				}
@@ -67,7 +68,7 @@ func TestAnAnswerWithoutAnEnd(t *testing.T) {
 	if got := step(t, e, "note", `{}`); got != "error: the result is too large: more than 16777216 bytes" {
 		t.Error(got)
 	}
-	if sent > 64<<20 {
-		t.Errorf("%d bytes were read", sent)
+	if n := sent.Load(); n > 64<<20 {
+		t.Errorf("%d bytes were read", n)
 	}
 }
