@@ -64,11 +64,9 @@ func (s set) table(all map[string][]result) string {
 			mean, _ := interval(r.Success[last-10 : last])
 			late, passed = append(late, mean), append(passed, r.passed())
 		}
-		m, half := interval(after)
-		l, lateHalf := interval(late)
 		b0, _ := interval(before)
-		fmt.Fprintf(&b, "| %s | %d | %d | %.3f | %.3f ± %.3f | %.3f | %.3f ± %.3f | %s |\n",
-			w.name, len(rs[0].Success), len(rs), b0, m, half, slices.Min(after), l, lateHalf, strings.Join(passed, ", "))
+		fmt.Fprintf(&b, "| %s | %d | %d | %.3f | %s | %.3f | %s | %s |\n",
+			w.name, len(rs[0].Success), len(rs), b0, within(after), slices.Min(after), within(late), strings.Join(passed, ", "))
 	}
 	return b.String()
 }
@@ -120,6 +118,15 @@ func interval(v []float64) (mean, half float64) {
 		return mean, math.NaN()
 	}
 	return mean, student[min(n-2, len(student)-1)] * math.Sqrt(squares/float64(n-1)/float64(n))
+}
+
+// within is a mean with its interval, which a single value has not.
+func within(v []float64) string {
+	mean, half := interval(v)
+	if len(v) < 2 {
+		return fmt.Sprintf("%.3f", mean)
+	}
+	return fmt.Sprintf("%.3f ± %.3f", mean, half)
 }
 
 // picture draws training success by update, a panel for each half of the settings' names: mean over seeds, and their range.
