@@ -94,7 +94,6 @@ func (h *host) start(ctx context.Context, a *app, queues []string) (*activities.
 		return nil, err
 	}
 	if a.getenv("GOGC") == "" && a.getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(200) // short-lived messages by the million; the live heap is small
 		debug.SetMemoryLimit(memoryLimit())
 	}
 	if _, err := kernel(); err != nil {

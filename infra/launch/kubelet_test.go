@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ type kubelet struct {
 	client    kubernetes.Interface
 	namespace string
 	node      string
+	away      atomic.Bool // the node is out of touch: what is deleted does not go
 
 	mu     sync.Mutex
 	began  map[types.UID]string    // the Job of each pod that ever ran
@@ -70,6 +72,8 @@ func (k *kubelet) attend(ctx context.Context, p corev1.Pod) error {
 	k.mu.Unlock()
 	over := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 	switch {
+	case p.DeletionTimestamp != nil && k.away.Load():
+		return nil
 	case p.DeletionTimestamp != nil && (over || p.Spec.NodeName == ""):
 		return pods.Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
 	case over:

@@ -98,12 +98,15 @@ func TestKubernetesCancelIsGivenUp(t *testing.T) {
 	l, job := g.open(t), aJob(t)
 	ensure(t, l, job, 1)
 	await(t, l, job, 1, Running)
+	g.node.away.Store(true)
 	ctx, stop := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer stop()
-	if err := l.Cancel(ctx, job); rl.KindOf(err) != rl.Unavailable {
+	if err := l.Cancel(ctx, job); rl.KindOf(err) != rl.Unavailable || !strings.Contains(err.Error(), "its pods are not gone yet") {
 		t.Error(err)
 	}
 	await(t, l, job, 1, Running)
+	g.node.away.Store(false)
+	await(t, l, job, 0, Absent)
 }
 
 var everything = rl.KubernetesConfig{

@@ -35,18 +35,29 @@ func newLocalGround(t *testing.T, script string) *localGround {
 	if err := os.WriteFile(g.python, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // what a failed test leaves running
-		entries, _ := os.ReadDir(g.dir)
-		for _, e := range entries {
-			d := localdir(filepath.Join(g.dir, e.Name()))
-			if lock, free, err := d.lock(syscall.LOCK_SH); err == nil && free {
+	t.Cleanup(func() { g.killAll(g.open(t).(*local)) }) // what a test leaves running
+	return g
+}
+
+// killAll kills every job, and returns when none writes any more.
+func (g *localGround) killAll(l *local) {
+	entries, _ := os.ReadDir(g.dir)
+	for _, e := range entries {
+		d := localdir(filepath.Join(g.dir, e.Name()))
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			lock, free, err := d.lock(syscall.LOCK_SH)
+			if free {
 				lock.Close()
-			} else if pid, err := d.running(); err == nil && !free {
+			}
+			if err != nil || free {
+				break
+			}
+			if pid, err := d.running(); err == nil {
 				syscall.Kill(-pid, syscall.SIGKILL)
 			}
+			killAll("LONGHAUL_OWNER=" + l.named(d)) // what has gone to a session of its own
 		}
-	})
-	return g
+	}
 }
 
 func (g *localGround) open(t *testing.T) Launcher {
