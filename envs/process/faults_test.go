@@ -174,7 +174,7 @@ func TestADaemonHoldsNobodyUp(t *testing.T) {
 
 // A value that is not for the log is not in it by halves, where a line is cut.
 func TestCutLinesHideSecrets(t *testing.T) {
-	s := &said{log: slog.New(slog.DiscardHandler), hide: child.NewHider(map[string]string{"not-for-the-log": "KEY"})}
+	s := newSaid(slog.New(slog.DiscardHandler), child.NewHider(map[string]string{"not-for-the-log": "KEY"}))
 	s.listen(strings.NewReader(strings.Repeat("x", saidLine-5) + "not-for-the-log\nnext\n"))
 	if got := s.last(); strings.Contains(got, "not-f") || !strings.HasSuffix(got, "xx[KEY]\nnext") {
 		t.Error(got)

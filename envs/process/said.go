@@ -28,11 +28,17 @@ type said struct {
 	log  *slog.Logger
 	hide *child.Hider // values that nobody may read
 
+	tail child.Tail // of at most saidTail bytes
+
 	mu      sync.Mutex
-	tail    []byte
 	since   time.Time // when the minute began
 	lines   int       // in this minute
 	dropped int
+}
+
+// newSaid logs to log, and keeps the end for errors.
+func newSaid(log *slog.Logger, hide *child.Hider) *said {
+	return &said{log: log, hide: hide, tail: child.Tail{Keep: saidTail}}
 }
 
 // listen reads stderr to its end.
@@ -70,10 +76,9 @@ func (s *said) hidden(why error) error {
 // hear logs a line within the limits.
 func (s *said) hear(from string, line []byte) {
 	text := s.without(bytes.TrimRight(line, "\r\n"), saidLine)
+	_, _ = s.tail.Write([]byte(text + "\n")) // it never fails
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tail = append(append(s.tail, text...), '\n')
-	s.tail = s.tail[max(0, len(s.tail)-saidTail):]
 	if now := time.Now(); now.Sub(s.since) > time.Minute {
 		if s.dropped > 0 {
 			s.log.Warn("the environment wrote more than the log takes", "lines", s.dropped)
@@ -89,9 +94,7 @@ func (s *said) hear(from string, line []byte) {
 
 // last is the end of what was said, for an error; empty: nothing was.
 func (s *said) last() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	text := strings.TrimSpace(strings.ToValidUTF8(string(s.tail), ""))
+	text := strings.TrimSpace(s.tail.Text(s.hide))
 	if text == "" {
 		return ""
 	}

@@ -10,7 +10,7 @@ import (
 
 // start runs a shell command. Errors are of the machine: a program that cannot run says so by ending.
 func start(line string, environ []string, log *slog.Logger, hide *child.Hider) (*program, error) {
-	said := &said{log: log, hide: hide}
+	said := newSaid(log, hide)
 	stderr, writes := io.Pipe()
 	p, err := child.Start(child.Command{At: at, Words: []string{"/bin/sh", "-c", line}, Env: environ, Stderr: writes})
 	if err != nil {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -164,6 +165,15 @@ func TestTasksToTrainOn(t *testing.T) {
 	w, err := read(t.Context(), "library", library(t, map[string]string{"tasks.jsonl": taskHead + "}"}))
 	if err != nil || len(w.tasks[rl.Train]) != 1 {
 		t.Errorf("%+v, %v", w, err)
+	}
+}
+
+// A pipe would be waited for.
+func TestAWorldIsOfRegularFiles(t *testing.T) {
+	files := library(t, nil)
+	files["tools/pipe.sql"] = &fstest.MapFile{Mode: fs.ModeNamedPipe}
+	if _, err := read(t.Context(), "library", files); err == nil || err.Error() != "tools/pipe.sql: it is no regular file" {
+		t.Error(err)
 	}
 }
 

@@ -69,7 +69,7 @@ func (w *world) files(files fs.FS) (map[string][]byte, error) {
 		return nil, err
 	}
 	for _, file := range append(names, "schema.sql", "tasks.jsonl", "system.md") {
-		b, err := fs.ReadFile(files, file)
+		b, err := readFile(files, file)
 		if errors.Is(err, fs.ErrNotExist) && file == "system.md" {
 			continue
 		}
@@ -85,6 +85,14 @@ func (w *world) files(files fs.FS) (map[string][]byte, error) {
 	}
 	w.digest = hex.EncodeToString(h.Sum(nil))
 	return all, nil
+}
+
+// readFile reads a regular file, and does not wait for one that is none.
+func readFile(files fs.FS, name string) ([]byte, error) {
+	if about, err := fs.Stat(files, name); err == nil && !about.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: it is no regular file", name)
+	}
+	return fs.ReadFile(files, name)
 }
 
 func sorted(all map[string][]byte) (names []string) {
