@@ -56,7 +56,7 @@ race: ## the tests under the race detector, those of the arithmetic excepted (co
 	@$(GO) test -race -timeout 60m $$($(GO) list ./... | grep -v -e /tiny/kern -e /tiny/nn $(RACE_LEFT_OUT))
 
 .PHONY: test-vllm
-test-vllm: build ## trains three updates with real vLLM on the CPU, which is killed, paused and put to sleep on the way (needs Python 3.12; 5.9 GB the first time; about 10 minutes on 2 cores)
+test-vllm: build ## trains three updates with real vLLM on the CPU, which is killed, paused and put to sleep on the way (needs Python 3.12; 12 GB the first time; about 10 minutes on 2 cores)
 	@dir=$$(mktemp -d) && scripts/vllm.sh $$dir/run && rm -rf $$dir
 
 .PHONY: test-agents
@@ -80,10 +80,10 @@ bench: build ## measures this machine, as ratios of things measured side by side
 
 .PHONY: crash
 crash: ## kills everything, KILLS (60) times at random and at every named point, sets the clock forward and back, takes the policy away for OUTAGE (60s), and compares what is left
-	@LONGHAUL_KILLS=$(KILLS) LONGHAUL_OUTAGE=$(OUTAGE) LONGHAUL_CLOCK_TEST=1 $(GO) test -run 'Kill|Crash|Resume|Paused|Faulty|Outlives' -count=1 -timeout 60m -v ./... | grep -v -e 'no test files' -e 'no tests to run'
+	@$(PYTHON) && LONGHAUL_KILLS=$(KILLS) LONGHAUL_OUTAGE=$(OUTAGE) LONGHAUL_CLOCK_TEST=1 $(GO) test -run 'Kill|Crash|Resume|Paused|Faulty|Outlives' -count=1 -timeout 60m -v ./... | grep -v -e 'no test files' -e 'no tests to run'
 
 .PHONY: results
-results: build ## trains the demo on ten fresh seeds (SEEDS=101-110), and every estimator with every loss, and a noisy judge; goes on where it was stopped
+results: build ## trains the demo on ten fresh seeds (SEEDS=101-110), and four estimators with three losses each, and a noisy judge; the latter two go on where they were stopped
 	@$(GO) run scripts/results.go -seeds $(SEEDS)
 	@$(GO) run ./scripts/curves -set judge
 	@$(GO) run ./scripts/curves -set estimators

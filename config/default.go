@@ -17,9 +17,9 @@ func Default(env string) (rl.Config, error) {
 	return c, nil
 }
 
-// recipe is the config of a run in an environment: the recipe of the demo, on which the
-// embedded policy learns `orders` reliably (docs/algorithms.md says what was tried). For another environment it is a
-// start to work from; nothing is shown to the policy there, unless suits says so.
+// recipe is the config of a run in an environment: the recipe of the demo, on which the embedded policy learns `orders` reliably
+// (docs/results.md, on fresh seeds). For another environment it is a start to work from; nothing is shown to the policy there, unless
+// suits says so.
 func recipe(env string) rl.Config {
 	c := rl.Config{
 		Name: "run-1",

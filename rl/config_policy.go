@@ -3,7 +3,7 @@ package rl
 // PolicyConfig is who acts: the embedded policy and its shape, or a server and its model.
 type PolicyConfig struct {
 	Use         string `json:"use" doc:"tiny: the embedded policy; openai: servers of the OpenAI API; tinker: a service of the Tinker API, which trains it, too"`
-	URL         string `json:"url,omitempty" doc:"base URL of the server, with /v1; of several servers of the same model, separated by commas"`
+	URL         string `json:"url,omitempty" doc:"base URL of the server, with /v1 (of a Tinker service without); of several servers of the same model, separated by commas"`
 	Model       string `json:"model,omitempty" doc:"the server's name of the base model"`
 	APIKeyEnv   string `json:"api_key_env,omitempty" doc:"environment variable that holds the key"`
 	Base        string `json:"base,omitempty" doc:"the model that training starts from: its Hugging Face directory, or s3://bucket/prefix"`
