@@ -41,9 +41,9 @@ type Report struct {
 	ByKind  map[string]int `json:"by_kind"`
 	Batches int            `json:"batches"`
 	Refused map[string]int `json:"refused,omitempty"` // tasks that do not count, by why
-	Invalid int            `json:"invalid_replies"`
-	Calls   int            `json:"calls"` // of models, recorded ones included
-	Spent   rl.Spent       `json:"spent"` // of the writer and the verifier
+	Invalid int            `json:"invalid_replies"`   // with something wrong
+	Calls   int            `json:"calls"`             // of models, recorded ones included
+	Spent   rl.Spent       `json:"spent"`             // of the writer and the verifier
 	Server  string         `json:"server"`
 }
 
@@ -190,23 +190,23 @@ func (p *proposer) refuse(why string) {
 // source is where a batch comes from.
 type source struct{ model, call string }
 
-// heed asks a question until its reply can be read, maxAsks times at most; then there are no tasks.
+// heed asks a question until its reply has a task that is as it should be, maxAsks times at most; then there are none. What is wrong in a
+// reply costs no other task of it.
 func (p *proposer) heed(ctx context.Context, q reward.Question) (found []written, from source, err error) {
 	for range maxAsks {
 		reply, err := p.ask(ctx, p.writer, q)
 		if err != nil {
 			return nil, from, err
 		}
-		found, err := read(reply, p.names(), p.files)
-		if err == nil {
-			err = p.suit(found)
+		found, wrong := read(reply, p.names(), p.files, p.servers.Suits)
+		if wrong != nil {
+			p.report.Invalid++
+			p.why = wrong.Error()
 		}
-		if err == nil {
+		if len(found) > 0 {
 			return found, source{cmp.Or(reply.Model, q.Model), identity(q)}, nil
 		}
-		p.report.Invalid++
-		p.why = err.Error()
-		q = again(q, reply, err)
+		q = again(q, reply, wrong)
 	}
 	return nil, from, nil
 }

@@ -52,9 +52,10 @@ const (
 	mostTasks     = 50
 )
 
-// read takes the tasks from a reply: all of them, or none, with an error that says in words for the model what is wrong with which. tools
-// are those that there are; files says whether a task can begin with files.
-func read(reply reward.Reply, tools []string, files bool) ([]written, error) {
+// read takes the tasks from a reply that are as they should be. The error says in words for the model what is wrong with the others, or
+// with the reply. tools are those that there are; files says whether a task can begin with files; suits whether the servers can have a
+// task.
+func read(reply reward.Reply, tools []string, files bool, suits func(mcp.Task) error) ([]written, error) {
 	if reply.Finish == "length" {
 		return nil, errors.New("the reply was cut off: give fewer or shorter tasks")
 	}
@@ -74,13 +75,17 @@ func read(reply reward.Reply, tools []string, files bool) ([]written, error) {
 	var wrong []string
 	for i, entry := range entries {
 		w, err := readTask(entry, tools, files)
+		if err == nil {
+			err = suits(w.task())
+		}
 		if err != nil {
 			wrong = append(wrong, fmt.Sprintf("task %d: %v", i+1, err))
+			continue
 		}
 		out = append(out, w)
 	}
 	if len(wrong) > 0 {
-		return nil, errors.New(strings.Join(wrong, "; "))
+		return out, errors.New(strings.Join(wrong, "; "))
 	}
 	return out, nil
 }
@@ -150,15 +155,4 @@ func (w written) task() mcp.Task {
 		t.Files[filepath.Clean(f.Path)] = f.Content
 	}
 	return t
-}
-
-// suit says which of the tasks the servers cannot have, such as one with a file where they have a directory.
-func (p *proposer) suit(all []written) error {
-	var wrong []error
-	for i, w := range all {
-		if err := p.servers.Suits(w.task()); err != nil {
-			wrong = append(wrong, fmt.Errorf("task %d: %w", i+1, err))
-		}
-	}
-	return errors.Join(wrong...)
 }

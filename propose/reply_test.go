@@ -1,11 +1,15 @@
 package propose
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/longhaul-rl/longhaul/envs/mcp"
 	"github.com/longhaul-rl/longhaul/reward"
 )
+
+func anything(mcp.Task) error { return nil }
 
 func TestRepliesThatAreNoTasks(t *testing.T) {
 	good := `{"goal":"find out","rubric":"r","tools":["t"],"files":[{"path":"a/b","content":"c"}],"answer_contains":"x"}`
@@ -26,7 +30,7 @@ func TestRepliesThatAreNoTasks(t *testing.T) {
 		`{"tasks":[{"goal":"find out","rubric":"r","tools":["t"],"files":[{"path":"/etc/x","content":""}]}]}`:                              `task 1: the file "/etc/x" does not lie in the directory, or has more than 20000 bytes`,
 		`{"tasks":[{"goal":"find out","rubric":"r","tools":["t"],"files":[{"path":"x","content":"` + strings.Repeat("y", 20001) + `"}]}]}`: `task 1: the file "x" does not lie in the directory, or has more than 20000 bytes`,
 	} {
-		found, err := read(reward.Reply{Text: text}, []string{"t"}, true)
+		found, err := read(reward.Reply{Text: text}, []string{"t"}, true, anything)
 		if (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%.200s: %v", text, err)
 		}
@@ -34,10 +38,19 @@ func TestRepliesThatAreNoTasks(t *testing.T) {
 			t.Errorf("%s: %+v", text, found)
 		}
 	}
-	if _, err := read(reward.Reply{Text: `{"tasks":[` + good + `]}`}, []string{"t"}, false); err == nil {
+	// One that is wrong takes no other with it.
+	found, err := read(reward.Reply{Text: `{"tasks":[{"goal":"find out"},` + good + `]}`}, []string{"t"}, true, anything)
+	if len(found) != 1 || found[0].Answer != "x" || err == nil || !strings.HasPrefix(err.Error(), "task 1: ") {
+		t.Errorf("%+v, %v", found, err)
+	}
+	refuse := func(mcp.Task) error { return errors.New("there is a directory") }
+	if found, err := read(reward.Reply{Text: `{"tasks":[` + good + `]}`}, []string{"t"}, true, refuse); len(found) > 0 || err == nil || err.Error() != "task 1: there is a directory" {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if _, err := read(reward.Reply{Text: `{"tasks":[` + good + `]}`}, []string{"t"}, false, anything); err == nil {
 		t.Error("files where there is no directory")
 	}
-	if _, err := read(reward.Reply{Text: `{"tasks":[` + good + `]}`, Finish: "length"}, []string{"t"}, true); err == nil {
+	if _, err := read(reward.Reply{Text: `{"tasks":[` + good + `]}`, Finish: "length"}, []string{"t"}, true, anything); err == nil {
 		t.Error("a reply that was cut off")
 	}
 }
@@ -78,9 +91,9 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"tasks":[{"goal":"find out","rubric":"r","tools":["t"],"files":[{"path":"a","content":"c"}],"answer_contains":"x"}]}`, true)
 	f.Add("<think></think>```{\"tasks\":[{}]}```", false)
 	f.Fuzz(func(t *testing.T, text string, files bool) {
-		found, err := read(reward.Reply{Text: text}, []string{"t"}, files)
-		if (err == nil) == (len(found) == 0) {
-			t.Fatal(found, err)
+		found, err := read(reward.Reply{Text: text}, []string{"t"}, files, anything)
+		if err == nil && len(found) == 0 {
+			t.Fatal("nothing, and nothing is wrong")
 		}
 		for _, w := range found {
 			if err := w.task().Valid(); err != nil {

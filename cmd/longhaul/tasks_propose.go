@@ -146,7 +146,7 @@ func (a *app) printProposed(r propose.Report, out string) {
 	for _, why := range slices.Sorted(maps.Keys(r.Refused)) {
 		a.out.print("left out, %s: %d\n", why, r.Refused[why])
 	}
-	a.out.print("%d calls of models, %d batches, %d replies that could not be read; %d tokens asked, %d answered\n", r.Calls, r.Batches, r.Invalid, r.Spent.PromptTokens, r.Spent.ReplyTokens)
+	a.out.print("%d calls of models, %d batches, %d replies with something wrong; %d tokens asked, %d answered\n", r.Calls, r.Batches, r.Invalid, r.Spent.PromptTokens, r.Spent.ReplyTokens)
 	if r.Tasks > 0 && r.Eval == 0 {
 		a.out.print("in run.yaml: env: {use: mcp, tasks: {train: 0-%d}, mcp: {tasks: %s, ...}}, eval: {every: 0}, since there is nothing to evaluate with\n", r.Tasks-1, out)
 	}
