@@ -131,10 +131,29 @@ func TestUnreachableNamesNoSecret(t *testing.T) {
 	}
 }
 
+// late is a context whose deadline passes when over is closed.
+type late struct {
+	context.Context
+	over chan struct{}
+}
+
+func (l late) Done() <-chan struct{} { return l.over }
+
+func (l late) Err() error {
+	select {
+	case <-l.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 func TestDeadline(t *testing.T) {
-	client, _ := canned(t, Options{}, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
+	ctx := late{t.Context(), make(chan struct{})}
+	client, _ := canned(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		close(ctx.over) // the server was reached
+		<-r.Context().Done()
+	})
 	_, err := client.Act(ctx, question("m"))
 	if rl.KindOf(err) != rl.Unavailable || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, endpoint.ErrNoReply) {
 		t.Fatal(err)

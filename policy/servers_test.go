@@ -21,6 +21,7 @@ type host struct {
 	t       *testing.T
 	handler http.Handler
 	address string
+	open    net.Listener
 	server  *http.Server
 	chats   atomic.Int64
 	hangs   atomic.Bool
@@ -41,15 +42,23 @@ func newHost(t *testing.T, h http.Handler) *host {
 }
 
 func (s *host) start() {
-	l, err := net.Listen("tcp", s.address)
-	if err != nil {
-		s.t.Fatal(err)
+	var err error
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		if s.open, err = net.Listen("tcp", s.address); err == nil {
+			break
+		} else if time.Since(began) > time.Minute { // until then somebody may have the port who asked for any
+			s.t.Fatal(err)
+		}
 	}
-	s.address, s.server = l.Addr().String(), &http.Server{Handler: s.handler}
-	go s.server.Serve(l)
+	s.address, s.server = s.open.Addr().String(), &http.Server{Handler: s.handler}
+	go s.server.Serve(s.open)
 }
 
-func (s *host) die() { s.server.Close() }
+// die refuses connections from now on, also where the server has not come to listening yet.
+func (s *host) die() {
+	s.server.Close()
+	s.open.Close()
+}
 
 func (s *host) url() string { return "http://" + s.address + "/v1" }
 
@@ -70,7 +79,7 @@ func episode(ctx context.Context, c *policy.Client, n, turns int, between func(t
 	defer seat.Release()
 	return converse(n, turns, func(turn int, q policy.Request) (policy.Response, error) {
 		between(turn)
-		q.Timeout, q.Training = 2*time.Second, true
+		q.Timeout, q.Training = 10*time.Second, true // what hangs takes as long, what only lags does not
 		return seat.Act(ctx, q)
 	})
 }
