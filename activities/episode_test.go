@@ -78,7 +78,7 @@ func TestEnvironmentFailsInAnOutage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.answer = nil
+	b.answers(nil)
 	b.played(t, 2, nil)
 }
 
@@ -189,7 +189,7 @@ func TestPolicyFails(t *testing.T) {
 			if _, err := b.runTrajectories(t.Context(), b.in, now()); rl.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.say) {
 				t.Fatal(err)
 			}
-			b.answer = nil
+			b.answers(nil)
 			b.played(t, 2, nil)
 		})
 	}
@@ -198,7 +198,7 @@ func TestPolicyFails(t *testing.T) {
 // A turn that takes too long three times is given up. A server that is not there is waited for.
 func TestTurnTimesOut(t *testing.T) {
 	b := open(t, "good", "slow")
-	b.change(t, func(c *rl.Config) { c.Env.TurnTimeout = rl.Duration(200 * time.Millisecond) })
+	b.change(t, func(c *rl.Config) { c.Env.TurnTimeout = rl.Duration(2 * time.Second) }) // in which a request comes to the server
 	b.answer = func(_ http.ResponseWriter, r *http.Request, task string) bool {
 		if task == "slow" {
 			<-r.Context().Done()

@@ -22,6 +22,7 @@ type forgetful struct {
 	mu     sync.Mutex
 	status launch.Status
 	starts int
+	seen   func() // is called when the job is found running
 }
 
 func (f *forgetful) Ensure(_ context.Context, _ launch.Job, attempt int) error {
@@ -35,6 +36,9 @@ func (f *forgetful) Ensure(_ context.Context, _ launch.Job, attempt int) error {
 func (f *forgetful) Poll(context.Context, launch.Job) (launch.Status, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.seen != nil && f.status.State == launch.Running {
+		f.seen()
+	}
 	return f.status, nil
 }
 
@@ -118,10 +122,11 @@ func TestStageOfACancelledJobEnds(t *testing.T) {
 	w.enter = func(context.Context) (func(), error) { return func() {}, nil }
 	var failed error
 	cancelled := make(chan error, 1)
+	other := *w // the cancelling is another stage's
+	place.seen = sync.OnceFunc(func() { go func() { cancelled <- other.cancel(context.Background()) }() })
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivityWithOptions(func(ctx context.Context) error {
-		time.AfterFunc(time.Second, func() { cancelled <- w.cancel(context.Background()) })
 		_, _, failed = w.result(ctx)
 		return nil
 	}, activity.RegisterOptions{Name: "stage"})

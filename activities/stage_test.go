@@ -98,6 +98,13 @@ func put(t *testing.T, b *bench, key string, v any) rl.Ref {
 
 func (b *bench) trajectoryKey(task rl.TaskID) string { return b.in.trajectoryKey(task, 0) }
 
+// answers has the policy server answer so from now on; a request that nobody waits for may still be under way.
+func (b *bench) answers(answer func(w http.ResponseWriter, r *http.Request, task string) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answer = answer
+}
+
 // left is the recorded failure of a task's episode.
 func (b *bench) left(t *testing.T, task rl.TaskID) rl.Failure {
 	t.Helper()
