@@ -98,17 +98,24 @@ func newDesk(t testing.TB, mode string) *desk {
 	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	heard := filepath.Join(t.TempDir(), "heard") // is there when the slow policy was asked
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := envs.Open(t.Context(), rl.EnvConfig{Use: Kind, Agent: rl.AgentConfig{Command: "'" + self + "' agent " + mode, Goal: "environment", Tasks: file, Output: 4096}})
+	w, err := envs.Open(t.Context(), rl.EnvConfig{Use: Kind, Agent: rl.AgentConfig{Command: "'" + self + "' agent " + mode + " '" + heard + "'", Goal: "environment", Tasks: file, Output: 4096}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var asked atomic.Int64
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if mode == "impatient" && asked.Add(1) > 1 {
+		n := asked.Add(1)
+		if mode == "impatient" && n == 2 {
+			if err := os.WriteFile(heard, nil, 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+		if mode == "impatient" && n > 1 {
 			<-r.Context().Done() // a policy that is slow, or paused
 			return
 		}
@@ -207,7 +214,7 @@ func misbehave(mode string) int {
 		return 128 + 9
 	case "impatient": // a client that waits no longer
 		quick := http.Client{Timeout: time.Second}
-		for range 2 {
+		for n := 0; n < 2 || !there(os.Args[3]); n++ { // until the policy has heard of it
 			chat(&quick, []any{map[string]any{"role": "user", "content": "slowly"}}, nil)
 		}
 		fmt.Fprintln(os.Stderr, "Request timed out.")
@@ -220,6 +227,11 @@ func misbehave(mode string) int {
 	fmt.Fprintln(os.Stderr, "ends as", mode)
 	status, _ := strconv.Atoi(mode)
 	return status
+}
+
+func there(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // tell writes the agent's own score.

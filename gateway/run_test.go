@@ -110,12 +110,13 @@ func TestWhatAnAgentIsGivenIsNotRecorded(t *testing.T) {
 func TestAgentsAreEnded(t *testing.T) {
 	d := newDesk(t, "hang")
 	o := d.options(2)
-	o.EpisodeTimeout = 3 * time.Second
+	o.EpisodeTimeout = 10 * time.Second // in which it comes to its first question
 	got, err := d.agent.Run(t.Context(), d.server, d.client, o)
 	if err != nil || got.Stop != rl.Timeout || got.Outcome.Reason != "cut off (timeout) before the agent reported a score" {
 		t.Errorf("%+v, %v", got, err)
 	}
 
+	o.EpisodeTimeout = 3 * time.Second
 	stuck := newDesk(t, "before-hang")
 	got, err = stuck.agent.Run(t.Context(), stuck.server, stuck.client, o)
 	const want = "environment agent: the agent had asked the policy nothing when its time (env.episode_timeout, 3s) was over"
@@ -149,7 +150,9 @@ func TestCheckers(t *testing.T) {
 		}
 		d.agent.Check = script
 		o := d.options(3)
-		o.TurnTimeout = 5 * time.Second
+		if o.TurnTimeout = time.Minute; c.program == "sleep 600" {
+			o.TurnTimeout = 5 * time.Second
+		}
 		got, err := d.agent.Run(t.Context(), d.server, d.client, o)
 		is := ""
 		if err != nil {
