@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +49,7 @@ func TestFaults(t *testing.T) {
 			e := w.New()
 			begin(t, e, w.Task(rl.Train, 0))
 			mustStep(t, e, "go", "{}")
-			limit := 20 * time.Second
+			limit := time.Minute
 			if c.fault == "hang" {
 				limit, inside.pool.closing = 500*time.Millisecond, 500*time.Millisecond
 			}
@@ -78,18 +80,37 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// slow is a program that is at a call until go is called, and a context that ends with a cause when it has come to it.
+func slow(t *testing.T, cause error) (command string, ctx context.Context, goOn func()) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(filepath.Join(dir, "at")); err == nil {
+				cancel(cause)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	return faulty("slow '" + dir + "'"), ctx, func() {
+		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // An episode whose time ends in the middle of a call is scored all the same, once the program has done the call.
 func TestScoreAfterTheDeadline(t *testing.T) {
-	w, _ := opened(t, the(faulty("slow"), 1, 1))
+	command, ctx, goOn := slow(t, context.DeadlineExceeded)
+	w, _ := opened(t, the(command, 1, 1))
 	e := w.New()
 	defer e.Close()
 	begin(t, e, w.Task(rl.Train, 0))
 	mustStep(t, e, "go", "{}")
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
 	if _, err := step(ctx, e, "go", "{}"); !errors.Is(err, ErrOverdue) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
+	goOn()
 	if s, err := e.Score(t.Context()); err != nil || s.Value != 2 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -97,19 +118,19 @@ func TestScoreAfterTheDeadline(t *testing.T) {
 
 // An episode that is given up in the middle of a call leaves its neighbours in the program alone.
 func TestGivingUpKillsNobody(t *testing.T) {
-	w, inside := opened(t, the(faulty("slow"), 1, 2))
+	command, ctx, goOn := slow(t, context.Canceled)
+	w, inside := opened(t, the(command, 1, 2))
 	e, other := w.New(), w.New()
 	defer other.Close()
 	begin(t, e, w.Task(rl.Train, 0))
 	begin(t, other, w.Task(rl.Train, 1))
 	mustStep(t, e, "go", "{}")
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(200*time.Millisecond, cancel)
 	if _, err := step(ctx, e, "go", "{}"); !errors.Is(err, ErrOverdue) {
 		t.Fatal(err)
 	}
 	was := inside.pool.slots[0].program
 	e.Close()
+	goOn()
 	mustStep(t, other, "go", "{}")
 	if inside.pool.slots[0].program != was {
 		t.Error("it is another program")
@@ -132,20 +153,20 @@ func TestRefusedSnapshot(t *testing.T) {
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	for command, want := range map[string]string{
-		"exec nosuchprogram":        "env.process.command: hello: it has ended, with status 127; it wrote: /bin/sh: 1: exec: nosuchprogram: not found",
-		"echo hello there; sleep 9": "environment process: env.process.command: hello: no reply in time: context deadline exceeded; it wrote: hello there",
-		"true":                      "environment process: env.process.command: hello: it has ended, with status 0",
-		faulty("status"):            "environment process: env.process.command: hello: it has ended, with status 1; it wrote: no such level",
-		"kill -9 $$":                "environment process: env.process.command: hello: it has ended: signal: killed",
-		`echo '{"level": "info"}'`:  `env.process.command: hello: it wrote what is no reply: "{\"level\": \"info\"}": it has no id`,
-		faulty("newer"):             "env.process.command: hello: the reply to hello is not as it should be: protocol is 2, and 1 is spoken here",
-		faulty("deaf"):              "environment process: env.process.command: hello: no reply in time",
+		"exec nosuchprogram":          "env.process.command: hello: it has ended, with status 127; it wrote: /bin/sh: 1: exec: nosuchprogram: not found",
+		"echo hello there; sleep 600": "environment process: env.process.command: hello: no reply in time: context deadline exceeded; it wrote: hello there",
+		"true":                        "environment process: env.process.command: hello: it has ended, with status 0",
+		faulty("status"):              "environment process: env.process.command: hello: it has ended, with status 1; it wrote: no such level",
+		"kill -9 $$":                  "environment process: env.process.command: hello: it has ended: signal: killed",
+		`echo '{"level": "info"}'`:    `env.process.command: hello: it wrote what is no reply: "{\"level\": \"info\"}": it has no id`,
+		faulty("newer"):               "env.process.command: hello: the reply to hello is not as it should be: protocol is 2, and 1 is spoken here",
+		faulty("deaf"):                "environment process: env.process.command: hello: no reply in time",
 	} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			config := the(command, 1, 1)
 			if strings.Contains(want, "in time") {
-				config.Process.StartTimeout = rl.Duration(2 * time.Second) // in which a shell says hello there
+				config.Process.StartTimeout = rl.Duration(10 * time.Second) // in which a shell says hello there
 			}
 			kind := rl.Invalid // there, what may pass is Unavailable
 			if strings.HasPrefix(want, "environment") {
@@ -166,8 +187,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 // What has left the program's group may hold its pipes for as long as it likes.
 func TestADaemonHoldsNobodyUp(t *testing.T) {
 	began := time.Now()
-	_, err := open(the("setsid sleep 8 & echo up >&2; exit 1", 1, 1))
-	if err == nil || !strings.HasSuffix(err.Error(), "with status 1; it wrote: up") || time.Since(began) > 6*time.Second {
+	_, err := open(the("setsid sleep 60 & echo up >&2; exit 1", 1, 1))
+	if err == nil || !strings.HasSuffix(err.Error(), "with status 1; it wrote: up") || time.Since(began) > 30*time.Second {
 		t.Errorf("%v after %s", err, time.Since(began))
 	}
 }

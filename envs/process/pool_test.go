@@ -127,15 +127,29 @@ func TestTheFirstProgramRests(t *testing.T) {
 // A program that is slow to start has env.process.start_timeout for it in mid-run, too: an episode that gives up leaves it to
 // the next.
 func TestStartsAreNobodysInParticular(t *testing.T) {
-	starts := filepath.Join(t.TempDir(), "starts")
-	w, inside := opened(t, the("echo >> '"+starts+"'; sleep 0.7; "+python, 1, 1))
+	dir := t.TempDir()
+	starts, slowly := filepath.Join(dir, "starts"), filepath.Join(dir, "slowly")
+	w, inside := opened(t, the("echo >> '"+starts+"'; while test -e '"+slowly+"'; do sleep 0.02; done; "+python, 1, 1))
+	if err := os.WriteFile(slowly, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	inside.pool.rest(inside.pool.slots[0])
 	e := w.New()
 	defer e.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		for ctx.Err() == nil {
+			if b, _ := os.ReadFile(starts); len(b) == 2 { // the next one is under way
+				cancel(context.DeadlineExceeded)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
 	if _, err := e.Reset(ctx, w.Task(rl.Train, 0)); err == nil || err.Error() != "environment process: the program is being started: context deadline exceeded" {
 		t.Error(err)
+	}
+	if err := os.Remove(slowly); err != nil {
+		t.Fatal(err)
 	}
 	begin(t, e, w.Task(rl.Train, 0))
 	if b, err := os.ReadFile(starts); err != nil || len(b) != 2 {
@@ -151,7 +165,7 @@ func alive(pid int) bool {
 
 func vanish(t *testing.T, pids []int) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		left := 0
 		for _, pid := range pids {
 			if alive(pid) {

@@ -38,8 +38,12 @@ def fail(q):
         os._exit(3)
     if fault == "hang":
         time.sleep(600)
-    if fault == "slow":
+    if fault == "slow" and len(sys.argv) == 2:
         time.sleep(1.5)
+    elif fault == "slow":  # it says in a directory that it is at it, and goes on when it is told there
+        open(sys.argv[2] + "/at", "w").close()
+        while not os.path.exists(sys.argv[2] + "/go"):
+            time.sleep(0.01)
     if fault == "noise":
         say("loading 100 %")
         say("")
