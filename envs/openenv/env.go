@@ -41,6 +41,7 @@ func (e *env) Reset(ctx context.Context, task rl.Task) (rl.Observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	told := request{Type: "reset", Data: e.world.tasks.reset(task)}
+	var why error // it was not begun; of an attempt that the end of the time cuts short that end is all there is to tell
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		s, err := e.begin(ctx, told)
 		if err == nil {
@@ -54,10 +55,13 @@ func (e *env) Reset(ctx context.Context, task rl.Task) (rl.Observation, error) {
 		if !passing(err) {
 			return rl.Observation{}, err
 		}
+		if why == nil || ctx.Err() == nil {
+			why = err
+		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return rl.Observation{}, rl.Errorf(rl.Unavailable, at, "no session within %s: %w", limit, err)
+			return rl.Observation{}, rl.Errorf(rl.Unavailable, at, "no session within %s: %w", limit, why)
 		}
 	}
 }

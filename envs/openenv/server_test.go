@@ -145,6 +145,22 @@ func (c *counter) session(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
+// ended waits until the server has no session left: it may hear of an end later than the client has gone on.
+func (c *counter) ended(t *testing.T) {
+	t.Helper()
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		c.mu.Lock()
+		n := c.sessions
+		c.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("%d sessions are left", n)
+		}
+	}
+}
+
 // serve runs a counter, and opens its world.
 func serve(t *testing.T, c *counter, change func(*rl.OpenEnvConfig)) envs.World {
 	t.Helper()
@@ -154,7 +170,7 @@ func serve(t *testing.T, c *counter, change func(*rl.OpenEnvConfig)) envs.World 
 	c.pong = make(chan error, 1)
 	s := httptest.NewServer(c)
 	t.Cleanup(s.Close)
-	cfg := rl.OpenEnvConfig{URL: s.URL + "/", Sessions: c.most, Tool: "count", OutputBytes: 1000, Score: "sum", Failed: "void", ResetTimeout: rl.Duration(5 * time.Second)}
+	cfg := rl.OpenEnvConfig{URL: s.URL + "/", Sessions: c.most, Tool: "count", OutputBytes: 1000, Score: "sum", Failed: "void", ResetTimeout: rl.Duration(time.Minute)}
 	if change != nil {
 		change(&cfg)
 	}
