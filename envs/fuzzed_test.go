@@ -160,7 +160,7 @@ func TestDeadlinesAreKept(t *testing.T) {
 		} {
 			start := time.Now()
 			err := method()
-			if spent := time.Since(start); spent > 5*time.Second {
+			if spent := time.Since(start); spent > 30*time.Second {
 				t.Errorf("%s took %s", name, spent)
 			}
 			if kind := rl.KindOf(err); err != nil && kind != rl.Unavailable && kind != rl.Invalid && !isOver(err) { // Invalid: after Close

@@ -184,7 +184,7 @@ func TestCallsAreCutOff(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	_, err := e.Step(ctx, envs.Call{ToolCall: rl.ToolCall{Name: "endless", Arguments: json.RawMessage("{}")}})
-	if rl.KindOf(err) != rl.Unavailable || time.Since(start) > 3*time.Second {
+	if rl.KindOf(err) != rl.Unavailable || time.Since(start) > time.Minute {
 		t.Errorf("%v after %s", err, time.Since(start))
 	}
 	if r := step(t, e, "return_book", `{"book":1}`); r.Content != "it was not lent" {
