@@ -178,7 +178,7 @@ func TestTasksAreWrittenCheckedAndKept(t *testing.T) {
 
 func none(t *testing.T) {
 	t.Helper()
-	for range 50 {
+	for range 600 {
 		if child.Left() == 0 {
 			return
 		}

@@ -22,7 +22,7 @@ const secret = "sk-judge-0123456789"
 func askingOf(t *testing.T, answer http.HandlerFunc, change func(*rl.RewardConfig)) (*Client, *httptest.Server) {
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	c := rl.RewardConfig{URL: server.URL + "/v1", Model: "m", Timeout: rl.Duration(5 * time.Second), Concurrency: 4, USDIn: 2, USDOut: 8}
+	c := rl.RewardConfig{URL: server.URL + "/v1", Model: "m", Timeout: rl.Duration(time.Minute), Concurrency: 4, USDIn: 2, USDOut: 8}
 	if change != nil {
 		change(&c)
 	}
@@ -160,11 +160,12 @@ func TestAServerThatHangs(t *testing.T) {
 	j, server := askingOf(t, func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body) // only then does the server see that the client goes away
 		<-r.Context().Done()
-	}, func(c *rl.RewardConfig) { c.Timeout = rl.Duration(100 * time.Millisecond) })
+	}, func(c *rl.RewardConfig) { c.Timeout = rl.Duration(3 * time.Second) }) // in which it is reached
 	if _, err := j.Ask(t.Context(), "k", question); !errors.Is(err, endpoint.ErrNoReply) || rl.KindOf(err) != rl.Unavailable {
 		t.Errorf("%v", err)
 	}
 	server.Close()
+	j = NewClient(rl.RewardConfig{URL: server.URL + "/v1", Model: "m", Timeout: rl.Duration(time.Minute), Concurrency: 1}, secret, nil)
 	if _, err := j.Ask(t.Context(), "k", question); rl.KindOf(err) != rl.Unavailable || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("%v", err)
 	}
