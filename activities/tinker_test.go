@@ -109,6 +109,13 @@ func (b *tinkeredBench) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.service.ServeHTTP(w, r)
 }
 
+// fails has a call refused and the answers of others lost from now on. Sessions beat meanwhile.
+func (b *tinkeredBench) fails(refused string, lost map[string]int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refused, b.lost = refused, lost
+}
+
 func openTinkered(t *testing.T) *tinkeredBench {
 	t.Helper()
 	b := &tinkeredBench{bench: open(t, "a"), service: simtinker.New(), lost: map[string]int{}}
@@ -193,10 +200,10 @@ func TestAPolicyIsTrainedAndServedByATinkerService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.lost = map[string]int{"create_model": 1}
+	b.fails("", map[string]int{"create_model": 1})
 	base, _, _ := b.update(t, UpdatePolicyIn{})
 
-	b.refused = "forward_backward"
+	b.fails("forward_backward", map[string]int{})
 	_, err = b.stage(UpdatePolicyIn{Stage: b.in.Stage, Base: &base, Batch: &ref, TrainedTokens: batch.TrainedTokens(), Scale: 1})
 	if KindOf(err) != rl.Refused {
 		t.Errorf("what the service refuses is %q: %v", KindOf(err), err)
@@ -204,7 +211,7 @@ func TestAPolicyIsTrainedAndServedByATinkerService(t *testing.T) {
 	if all := b.attempts(t); len(all) != 1 || all[0].State != "lost" || !strings.Contains(all[0].Why, "forward_backward") {
 		t.Errorf("on record are %+v", all)
 	}
-	b.refused, b.lost = "", map[string]int{"optim_step": 2, "save_weights": 1}
+	b.fails("", map[string]int{"optim_step": 2, "save_weights": 1})
 	_, ckpt, of := b.update(t, UpdatePolicyIn{Base: &base, Batch: &ref, TrainedTokens: batch.TrainedTokens()})
 
 	// Asked again it is done, and what it took is as before: two attempts, and some seconds at a dollar each.
