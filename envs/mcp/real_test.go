@@ -254,8 +254,10 @@ func TestHTTPSessionsAreLost(t *testing.T) {
 		}
 	}
 	lost("a deleted session", forgotten, "echo", `{"message":"hi"}`)
-	time.AfterFunc(time.Second, h.kill)
+	gone := make(chan struct{})
+	time.AfterFunc(time.Second, func() { h.kill(); close(gone) })
 	lost("a server that is killed in mid-call", killed, "trigger-long-running-operation", `{"duration":100,"steps":2}`)
+	<-gone
 	h.start()
 	lost("a server that was started again", restarted, "echo", `{"message":"hi"}`)
 	episodes(t, w, 4)

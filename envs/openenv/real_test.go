@@ -224,18 +224,20 @@ func TestRealServerIsKilledInMidEpisode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		killed, started := make(chan struct{}), make(chan struct{})
 		_, recorded, err := attempt(w, plays("act", append(turns[:3:3], `{"number":51,"note":"slow"}`)...), len(turns), nil, func(n int) {
 			if n == 4 {
-				time.AfterFunc(200*time.Millisecond, s.kill)
+				time.AfterFunc(200*time.Millisecond, func() { s.kill(); close(killed) })
 			}
 		})
 		if rl.KindOf(err) != rl.Unavailable || len(recorded) != 4 {
 			t.Fatalf("%d turns, %v", len(recorded), err)
 		}
-		back := time.AfterFunc(time.Second, s.start) // while the episode already waits for it
+		<-killed
+		time.AfterFunc(time.Second, func() { defer close(started); s.start() }) // while the episode already waits for it
 		recorded[3].Action.Message.ToolCalls[0].Arguments = json.RawMessage(turns[3])
 		again, _, err := attempt(w, plays("act", turns...), len(turns), recorded)
-		back.Stop()
+		<-started
 		switch {
 		case wanders != "" && !errors.Is(err, rollout.ErrDiverged):
 			t.Errorf("another world: %v, %v", again, err)
