@@ -1,18 +1,6 @@
 package store
 
-import (
-	"testing"
-	"time"
-
-	"github.com/longhaul-rl/longhaul/rl"
-)
-
-// Lease sets how long a gc that tells nothing is thought to be alive.
-func Lease(t testing.TB, d time.Duration) {
-	was := sweepLease
-	sweepLease = d
-	t.Cleanup(func() { sweepLease = was })
-}
+import "github.com/longhaul-rl/longhaul/rl"
 
 // DecodeManifest reads a checkpoint's manifest.
 func DecodeManifest(key string, b []byte) (rl.Checkpoint, error) {

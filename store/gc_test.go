@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/inprocess"
@@ -210,37 +211,38 @@ func referredTo(t *testing.T, s *store.Store) {
 
 // A gc that is killed at any of its requests leaves a sound store, and the next one ends its work.
 func TestGCKilledAtAnyRequest(t *testing.T) {
-	store.Lease(t, shortLease)
-	h := server(t, t.TempDir())
-	left := atomic.Int64{} // requests until it is killed
-	left.Store(1 << 30)
-	s := through(t, transport(func(r *http.Request) (*http.Response, error) {
-		if left.Add(-1) < 0 {
-			return answer(r, http.StatusForbidden, http.Header{}, http.NoBody), nil
-		}
-		return inprocess.Transport{Handler: h}.RoundTrip(r)
-	}))
-	refs := line(t, s, "a", 4)
-	for k, n := 1, rl.UpdateNumber(4); ; k, n = k+1+k/4, n+1 {
-		left.Store(int64(k))
-		_, err := s.GC(t.Context(), keeping(1))
+	synctest.Test(t, func(t *testing.T) {
+		h := server(t, t.TempDir())
+		left := atomic.Int64{} // requests until it is killed
 		left.Store(1 << 30)
-		sound(t, s, "a")
-		if err == nil {
-			t.Logf("done within %d requests", k)
-			return
+		s := through(t, transport(func(r *http.Request) (*http.Response, error) {
+			if left.Add(-1) < 0 {
+				return answer(r, http.StatusForbidden, http.Header{}, http.NoBody), nil
+			}
+			return inprocess.Transport{Handler: h}.RoundTrip(r)
+		}))
+		refs := line(t, s, "a", 4)
+		for k, n := 1, rl.UpdateNumber(4); ; k, n = k+1+k/4, n+1 {
+			left.Store(int64(k))
+			_, err := s.GC(t.Context(), keeping(1))
+			left.Store(1 << 30)
+			sound(t, s, "a")
+			if err == nil {
+				t.Logf("done within %d requests", k)
+				return
+			}
+			is(t, err, rl.Refused)
+			must[store.GCReport](t)(s.GC(t.Context(), keeping(1)))
+			sound(t, s, "a")
+			if got := listed(t, s, store.CheckpointPrefix("a")); len(got) != 3 { // the best, the newest and its parent
+				t.Fatalf("killed at request %d, kept %q", k, got)
+			}
+			if got := listed(t, s, "cas/"); len(got) != 4 { // a model each, and the tokenizer
+				t.Fatalf("killed at request %d, kept %d chunks", k, len(got))
+			}
+			refs = append(refs, must[rl.Ref](t)(update(t, s, "a", n, &refs[n-1], atOnce))) // more to do for the next
 		}
-		is(t, err, rl.Refused)
-		must[store.GCReport](t)(s.GC(t.Context(), keeping(1)))
-		sound(t, s, "a")
-		if got := listed(t, s, store.CheckpointPrefix("a")); len(got) != 3 { // the best, the newest and its parent
-			t.Fatalf("killed at request %d, kept %q", k, got)
-		}
-		if got := listed(t, s, "cas/"); len(got) != 4 { // a model each, and the tokenizer
-			t.Fatalf("killed at request %d, kept %d chunks", k, len(got))
-		}
-		refs = append(refs, must[rl.Ref](t)(update(t, s, "a", n, &refs[n-1], atOnce))) // more to do for the next
-	}
+	})
 }
 
 // gc without any grace runs in a loop beside publishers who share chunks, publish again what is there, and forget what
@@ -271,7 +273,7 @@ func gcBesidePublishers(t *testing.T, s *store.Store) {
 		must[rl.Ref](t)(s.PutNew(t.Context(), store.ConfigKey(run), rl.CanonicalJSON(rl.Config{Name: run, Env: rl.EnvConfig{Use: "orders", EpisodeTimeout: 1, TurnTimeout: 1}})))
 		publishers.Go(func() {
 			var parent *rl.Ref
-			for n := range rl.UpdateNumber(updates) {
+			for n := rl.UpdateNumber(0); n < updates || freed.Load() == 0 && !t.Failed(); n++ { // gc may not have begun
 				for {
 					ref, err := update(t, s, run, n, parent, dwell)
 					if rl.KindOf(err) == rl.Unavailable {

@@ -25,7 +25,7 @@ import (
 // try stores the object again. This needs no grace period, which only spares writers that second try, and no two clocks
 // that agree. One time is relied on: gc renews its note while it works and removes nothing later than half a lease after
 // it has, and a writer takes gc for dead once it has seen the same note for a whole lease.
-var sweepLease = 10 * time.Second // a variable for tests alone
+const sweepLease = 10 * time.Second
 
 // sweepKey is where the note lies; it is also the lock of gc.
 const sweepKey = "gc/sweep.json"
