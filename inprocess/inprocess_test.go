@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -84,21 +85,23 @@ func TestSameAsSocket(t *testing.T) {
 }
 
 func TestCancelEndsBothSides(t *testing.T) {
-	handlerEnded := make(chan error, 1)
-	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		<-r.Context().Done()
-		handlerEnded <- r.Context().Err()
+	synctest.Test(t, func(t *testing.T) { // the time is not over before the handler has begun
+		handlerEnded := make(chan error, 1)
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			handlerEnded <- r.Context().Err()
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		r, _ := http.NewRequestWithContext(ctx, "GET", "http://in.process/", nil)
+		_, err := (&http.Client{Transport: Transport{h}}).Do(r)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		if err := <-handlerEnded; err == nil {
+			t.Fatal("the handler's context did not end")
+		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-	defer cancel()
-	r, _ := http.NewRequestWithContext(ctx, "GET", "http://in.process/", nil)
-	_, err := (&http.Client{Transport: Transport{h}}).Do(r)
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatal(err)
-	}
-	if err := <-handlerEnded; err == nil {
-		t.Fatal("the handler's context did not end")
-	}
 }
 
 // A handler that returns because its client's context ended has answered nothing, however fast it was.
@@ -127,15 +130,17 @@ func TestCancelIsNeverAnAnswer(t *testing.T) {
 
 // A handler that ignores its context does not hold the caller.
 func TestCancelDoesNotWaitForHandler(t *testing.T) {
-	release := make(chan struct{})
-	defer close(release)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-	defer cancel()
-	r, _ := http.NewRequestWithContext(ctx, "GET", "http://in.process/", nil)
-	_, err := Transport{http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release })}.RoundTrip(r)
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatal(err)
-	}
+	synctest.Test(t, func(t *testing.T) { // the time is not over before the handler has begun
+		release := make(chan struct{})
+		defer close(release)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		r, _ := http.NewRequestWithContext(ctx, "GET", "http://in.process/", nil)
+		_, err := Transport{http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release })}.RoundTrip(r)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+	})
 }
 
 func TestClosedBodyStopsWriter(t *testing.T) {

@@ -43,7 +43,11 @@ func TestFaults(t *testing.T) {
 				when = Nth(2)
 			}
 			p := Of(On("GET", "^/a", when, c.do))
-			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			patience := time.Minute
+			if name == "hang" {
+				patience = 200 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			r, _ := http.NewRequestWithContext(ctx, "GET", "http://x/a", nil)
 			res, err := p.Transport(inprocess.Transport{Handler: answered(&reached)}).RoundTrip(r)

@@ -51,7 +51,7 @@ func await(t *testing.T, l Launcher, job Job, attempt int, want State) Status {
 	t.Helper()
 	var s Status
 	var err error
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if s, err = l.Poll(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func ensure(t *testing.T, l Launcher, job Job, attempt int) {
 // began waits until the job's process is at work in its n-th attempt, and checks that it had no more.
 func began(t *testing.T, g ground, job Job, n int) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); g.starts(t, job) < n && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); g.starts(t, job) < n && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if got := g.starts(t, job); got != n {

@@ -44,7 +44,7 @@ func (g *localGround) killAll(l *local) {
 	entries, _ := os.ReadDir(g.dir)
 	for _, e := range entries {
 		d := localdir(filepath.Join(g.dir, e.Name()))
-		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 			lock, free, err := d.lock(syscall.LOCK_SH)
 			if free {
 				lock.Close()
@@ -84,7 +84,11 @@ func (g *localGround) end(t *testing.T, job Job, exit int) {
 		}
 		return
 	}
-	if err := os.WriteFile(filepath.Join(string(d), "tell"), fmt.Appendf(nil, "exit %d", exit), 0o600); err != nil {
+	tell := filepath.Join(string(d), "tell")
+	if err := os.WriteFile(tell+".new", fmt.Appendf(nil, "exit %d", exit), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(tell+".new", tell); err != nil { // the job takes what it finds, and half of it for a whole
 		t.Fatal(err)
 	}
 }
@@ -126,7 +130,7 @@ func TestLocalJobsEnvironment(t *testing.T) {
 // Whichever of a job's processes is killed, the job counts as running for as long as one of them lives, and is over
 // afterwards; how it ended is known where its shell lived on.
 func TestLocalJobLosesAProcess(t *testing.T) {
-	const forking = "#!/bin/sh\necho $$ >inner.new && mv inner.new inner\nsleep 0.3 && exit 42\n"
+	const forking = "#!/bin/sh\necho $$ >inner.new && mv inner.new inner\nwhile [ ! -e ../go ]; do sleep 0.01; done\nexit 42\n"
 	for _, c := range []struct {
 		kill string
 		want State
@@ -136,7 +140,7 @@ func TestLocalJobLosesAProcess(t *testing.T) {
 		l := g.open(t)
 		ensure(t, l, job, 1)
 		d := g.place(job)
-		for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 			if _, err := d.number(1, "inner"); err == nil || time.Now().After(end) {
 				break
 			}
@@ -150,9 +154,13 @@ func TestLocalJobLosesAProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if c.kill == "pid" { // the job itself goes on for a while
+		if c.kill != "inner" { // the job itself goes on for a while
+			time.Sleep(300 * time.Millisecond)
 			if s, err := l.Poll(t.Context(), job); err != nil || s.State != Running {
-				t.Errorf("without its shell it is %+v, %v", s, err)
+				t.Errorf("killed %q it is %+v, %v", c.kill, s, err)
+			}
+			if err := os.WriteFile(filepath.Join(string(d), "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
 			}
 		}
 		if s := await(t, l, job, 1, c.want); s.Exit != c.exit || s.Ran < 200*time.Millisecond && c.kill != "inner" {

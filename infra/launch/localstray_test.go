@@ -63,7 +63,7 @@ func TestLocalStrays(t *testing.T) {
 		var stray int
 		fmt.Sscan(string(b), &stray)
 		next(t, l, job)
-		for end := time.Now().Add(10 * time.Second); syscall.Kill(stray, 0) == nil; time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); syscall.Kill(stray, 0) == nil; time.Sleep(10 * time.Millisecond) {
 			if stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", stray)); strings.Contains(string(stat), ") Z ") {
 				break // ended, and nobody has waited for it
 			}

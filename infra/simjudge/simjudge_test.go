@@ -100,7 +100,7 @@ func serve(t testing.TB, o Options) (*Judge, *reward.Client) {
 	}
 	server := httptest.NewServer(j)
 	t.Cleanup(server.Close)
-	return j, reward.NewClient(rl.RewardConfig{URL: server.URL + "/v1", Concurrency: 8, USDIn: 1, Timeout: rl.Duration(10 * time.Second)}, "sk-simulated", nil)
+	return j, reward.NewClient(rl.RewardConfig{URL: server.URL + "/v1", Concurrency: 8, USDIn: 1, Timeout: rl.Duration(time.Minute)}, "sk-simulated", nil)
 }
 
 func judge(t testing.TB, client *reward.Client, g rl.Group, change func(*rl.RewardConfig)) (rl.Scores, error) {
