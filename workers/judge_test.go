@@ -25,7 +25,8 @@ import (
 // paid once for a key.
 type opinion struct {
 	mu       sync.Mutex
-	slow     time.Duration
+	enough   int            // so many answers are given and no more, unless it is 0
+	thinking int            // questions that wait for an answer since enough are given
 	contrary bool           // it thinks the opposite
 	asked    map[string]int // by key
 	paid     map[string]int // answers that were delivered
@@ -49,11 +50,18 @@ func (o *opinion) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := r.Header.Get("Idempotency-Key")
 	o.mu.Lock()
 	o.asked[key]++
-	slow, contrary := o.slow, o.contrary
+	contrary, thinks := o.contrary, o.enough > 0 && len(o.paid) >= o.enough && o.paid[key] == 0
+	if thinks {
+		o.thinking++
+	} else {
+		o.paid[key] = 1 // an answer that is asked for again is given again
+	}
 	o.mu.Unlock()
-	select {
-	case <-time.After(slow):
-	case <-r.Context().Done(): // nobody waits for the answer, nobody pays for it
+	if thinks {
+		<-r.Context().Done() // nobody waits for the answer, nobody pays for it
+		o.mu.Lock()
+		o.thinking--
+		o.mu.Unlock()
 		return
 	}
 	var entries []string
@@ -66,10 +74,30 @@ func (o *opinion) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		entries = append(entries, fmt.Sprintf(`{"id":%q,"reason":"by its text","score":%.9f}`, m[1], score))
 	}
 	text, _ := json.Marshal(`{"scores":[` + strings.Join(entries, ",") + `]}`)
-	o.mu.Lock()
-	o.paid[key] = 1 // an answer that is asked for again is given again
-	o.mu.Unlock()
 	fmt.Fprintf(w, `{"model":"m","choices":[{"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":100}}`, text)
+}
+
+// gives lets so many answers be given, once nobody waits for one any more.
+func (o *opinion) gives(enough int) {
+	o.awaits(func(thinking int) bool { return thinking == 0 })
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.enough = enough
+}
+
+// thinks waits until a question is put that is not answered.
+func (o *opinion) thinks() { o.awaits(func(thinking int) bool { return thinking > 0 }) }
+
+func (o *opinion) awaits(is func(thinking int) bool) {
+	for {
+		o.mu.Lock()
+		now := o.thinking
+		o.mu.Unlock()
+		if is(now) {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 func (o *opinion) calls() (asked, paid int) {
@@ -155,19 +183,18 @@ func TestStoppedWhileTheJudgeThinks(t *testing.T) {
 	_, alone := o.calls()
 
 	o.mu.Lock()
-	o.asked, o.paid, o.slow = map[string]int{}, map[string]int{}, 300*time.Millisecond
+	o.asked, o.paid = map[string]int{}, map[string]int{}
 	o.mu.Unlock()
+	o.gives(3)
 	dir := t.TempDir()
 	l := open(t, dir, 2)
 	if _, err := workers.Launch(t.Context(), l.client, l.store, l.uri, cfg); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
-		before, _ := o.calls()
-		for now := before; now == before; now, _ = o.calls() {
-			time.Sleep(10 * time.Millisecond)
-		}
+	for _, enough := range []int{6, 0} {
+		o.thinks()
 		l.close()
+		o.gives(enough)
 		l = start(t, dir)
 		l.dev.FailOrphans(t.Context(), l.client, workflows.TrainID(cfg.Name))
 		l.workOn(t, 2)

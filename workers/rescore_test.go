@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/longhaul-rl/longhaul/activities"
 	"github.com/longhaul-rl/longhaul/infra/faults"
@@ -82,22 +81,21 @@ func TestRescore(t *testing.T) {
 	opposite := cfg.Reward
 	opposite.Rubric = "the worse the better"
 	o.mu.Lock()
-	o.contrary, o.slow = true, 50*time.Millisecond
+	o.contrary = true
 	o.mu.Unlock()
 	for cuts := range 3 { // interrupted as soon as something is paid
+		o.gives(paid + 3*(cuts+1))
 		ctx, cut := context.WithCancel(t.Context())
 		go func() {
-			for _, now := o.calls(); now < paid+3*(cuts+1); _, now = o.calls() {
-				time.Sleep(5 * time.Millisecond)
-			}
+			o.thinks()
 			cut()
 		}()
 		a.stage.Update = 1
-		if _, err := a.acts.Rescore(ctx, a.stage, opposite, activities.Telling{}); err == nil && cuts == 0 {
+		if _, err := a.acts.Rescore(ctx, a.stage, opposite, activities.Telling{}); err == nil {
 			t.Fatal("it was not interrupted")
 		}
-		cut()
 	}
+	o.gives(0)
 	other := a.all(t, opposite)
 	trained := 0
 	for _, ledger := range l.ledgers(t, cfg) {

@@ -91,7 +91,7 @@ func startChild(t *testing.T, dir string) *holderProcess {
 	if err := h.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { h.Process.Kill() })
+	t.Cleanup(func() { h.Process.Kill(); h.Wait() })
 	return h
 }
 
@@ -229,7 +229,7 @@ func TestALostWorkflowTaskIsGivenOutAgainAtOnce(t *testing.T) {
 	if _, err := c.SignalWithStartWorkflow(t.Context(), "wf", proceed, nil, client.StartWorkflowOptions{TaskQueue: queue, WorkflowTaskTimeout: lost}, twoSteps); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	taken, err := c.WorkflowService().PollWorkflowTaskQueue(ctx, &workflowservice.PollWorkflowTaskQueueRequest{
 		Namespace: Namespace, TaskQueue: &taskqueue.TaskQueue{Name: queue}, Identity: "a worker that dies",

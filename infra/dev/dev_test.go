@@ -101,6 +101,13 @@ func TestAWorkflowGoesOnAfterARestart(t *testing.T) {
 	if got := <-done; got != "first" {
 		t.Fatalf("first activity was %q", got)
 	}
+	for recorded := false; !recorded; time.Sleep(10 * time.Millisecond) { // or the worker's end would lose it
+		d, err := c.DescribeWorkflowExecution(t.Context(), "wf", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded = len(d.PendingActivities) == 0
+	}
 	ns, err := c.WorkflowService().DescribeNamespace(t.Context(), &workflowservice.DescribeNamespaceRequest{Namespace: Namespace})
 	if err != nil || ns.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration() != 720*time.Hour {
 		t.Errorf("namespace: retention %v, %v", ns.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), err)
