@@ -244,7 +244,7 @@ func TestBudgetPausesTheRun(t *testing.T) {
 		t.Errorf("a change of what is no longer so: %v", err)
 	}
 	l.steer(t, cfg.Name, workflows.Resume, "")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	var out workflows.TrainOut
 	if err := run.Get(ctx, &out); err != nil || out.State != workflows.Done {
@@ -283,7 +283,7 @@ func TestARefusingJudgePausesTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.steer(t, cfg.Name, workflows.Resume, "")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	var out workflows.TrainOut
 	if err := run.Get(ctx, &out); err != nil || out.State != workflows.Done {
@@ -298,7 +298,7 @@ func TestARefusingJudgePausesTheRun(t *testing.T) {
 // awaitPause waits until a run is paused and returns what it waits for.
 func (l *line) awaitPause(t *testing.T, run rl.RunID) (w workflows.WaitingFor) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); w.What == ""; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); w.What == ""; time.Sleep(50 * time.Millisecond) {
 		d, err := l.client.DescribeWorkflowExecution(t.Context(), workflows.TrainID(run), "")
 		if err != nil || time.Now().After(deadline) {
 			t.Fatalf("it does not pause: %v", err)

@@ -98,7 +98,7 @@ func (l *line) close() {
 // run launches cfg and waits for its end.
 func (l *line) run(t *testing.T, cfg rl.Config) workflows.TrainOut {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	run, err := workers.Launch(ctx, l.client, l.store, l.uri, cfg)
 	if err != nil {
@@ -249,7 +249,7 @@ func (l *line) damage(t *testing.T, manifest rl.Ref) string {
 // await waits until an object is there.
 func (l *line) await(t *testing.T, key string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := l.store.Head(t.Context(), key); err == nil {
 			return
 		} else if rl.KindOf(err) != rl.NotFound || time.Now().After(deadline) {

@@ -28,7 +28,7 @@ func TestRecordHistories(t *testing.T) {
 		dir = t.TempDir()
 	}
 	cfg.Name, cfg.Updates, cfg.Eval.Every = "scheduled", 0, 0
-	if err := l.schedule(t, rl.Schedule{Name: "s", Run: &cfg}, workers.Timing{Every: time.Hour}); err != nil {
+	if err := l.schedule(t, rl.Schedule{Name: "s", Run: &cfg}, workers.Timing{Every: seldom}); err != nil {
 		t.Fatal(err)
 	}
 	if err := workers.TriggerSchedule(t.Context(), l.client, "s"); err != nil {

@@ -66,7 +66,7 @@ func TestResumedRunPlaysAgainWhatFailed(t *testing.T) {
 	l.awaitPause(t, cfg.Name)
 	cut.Store(false)
 	l.steer(t, cfg.Name, workflows.Resume, "mended")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	var out workflows.TrainOut
 	if err := run.Get(ctx, &out); err != nil || out.Checkpoint.SHA256 != want.Checkpoint.SHA256 {

@@ -21,6 +21,9 @@ func begin(t *testing.T) *rl.Config {
 	return &cfg
 }
 
+// seldom is an interval of which none ends while a test is at work, though they are counted from 1970 on.
+const seldom = 10_000 * time.Hour
+
 func (l *line) schedule(t *testing.T, s rl.Schedule, timing workers.Timing) error {
 	t.Helper()
 	if timing.Overlap == "" {
@@ -35,7 +38,7 @@ func (l *line) schedule(t *testing.T, s rl.Schedule, timing workers.Timing) erro
 // until waits for a schedule to be in a state.
 func (l *line) until(t *testing.T, name, what string, is func(workers.ScheduleState) bool) workers.ScheduleState {
 	t.Helper()
-	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		s, err := workers.Schedule(t.Context(), l.client, l.store, name)
 		if err != nil {
 			t.Fatal(err)
@@ -86,20 +89,21 @@ func TestScheduleStartsRuns(t *testing.T) {
 	if s.Note != "the cluster is full" || len(s.Next) > 0 {
 		t.Errorf("paused: %+v", s)
 	}
-	paused := len(s.Past)
+	newest := func(s workers.ScheduleState) string { return s.Past[len(s.Past)-1].Workflow } // of the last ten
+	paused := newest(s)
 	time.Sleep(3 * time.Second)
-	if s = l.until(t, "s", "it is there", func(workers.ScheduleState) bool { return true }); len(s.Past) != paused {
+	if s = l.until(t, "s", "it is there", func(workers.ScheduleState) bool { return true }); newest(s) != paused {
 		t.Errorf("paused, it went on: %+v", s.Past)
 	}
 	if err := workers.TriggerSchedule(t.Context(), l.client, "s"); err != nil {
 		t.Fatal(err)
 	}
-	l.until(t, "s", "the triggered run is started", func(s workers.ScheduleState) bool { return len(s.Past) > paused })
+	triggered := newest(l.until(t, "s", "the triggered run is started", func(s workers.ScheduleState) bool { return newest(s) != paused }))
 	if err := workers.UnpauseSchedule(t.Context(), l.client, "s", ""); err != nil {
 		t.Fatal(err)
 	}
-	l.until(t, "s", "it goes on", func(s workers.ScheduleState) bool { return len(s.Past) > paused+1 })
-	if err := l.schedule(t, rl.Schedule{Name: "s", Run: cfg}, workers.Timing{Every: time.Hour}); rl.KindOf(err) != rl.Conflict || !strings.Contains(err.Error(), "schedule s: it exists") {
+	l.until(t, "s", "it goes on", func(s workers.ScheduleState) bool { return newest(s) != triggered })
+	if err := l.schedule(t, rl.Schedule{Name: "s", Run: cfg}, workers.Timing{Every: seldom}); rl.KindOf(err) != rl.Conflict || !strings.Contains(err.Error(), "schedule s: it exists") {
 		t.Errorf("the name again: %v", err)
 	}
 	if err := workers.DeleteSchedule(t.Context(), l.client, l.store, "s"); err != nil {
@@ -139,9 +143,19 @@ func TestScheduleEndsWhatOverlaps(t *testing.T) {
 	cfg.Updates = 900
 	for overlap, want := range map[string]string{"cancel_other": "canceled", "terminate_other": "terminated"} {
 		cfg.Name = rl.RunID(want)
-		if err := l.schedule(t, rl.Schedule{Name: want, Run: cfg}, workers.Timing{Every: 4 * time.Second, Overlap: overlap}); err != nil {
+		if err := l.schedule(t, rl.Schedule{Name: want, Run: cfg}, workers.Timing{Every: seldom, Overlap: overlap}); err != nil {
 			t.Fatal(err)
 		}
+		trigger := func() {
+			if err := workers.TriggerSchedule(t.Context(), l.client, want); err != nil {
+				t.Fatal(err)
+			}
+		}
+		trigger()
+		first := l.until(t, want, "one is started", func(s workers.ScheduleState) bool { return len(s.Past) == 1 }).Past[0]
+		l.await(t, store.CheckpointKey(first.Run, 0))
+		time.Sleep(time.Second) // the second in which a run is due is in its name
+		trigger()
 		s := l.until(t, want, "the first start has ended", func(s workers.ScheduleState) bool { return len(s.Past) > 1 && s.Past[0].State == want })
 		err := l.client.GetWorkflow(t.Context(), workflows.TrainID(s.Past[0].Run), "").Get(t.Context(), nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -182,7 +196,7 @@ func TestScheduleStartsEvaluations(t *testing.T) {
 	first := small(t)
 	first.Name, first.Updates, first.Eval.Every = "first", 0, 0
 	l.run(t, first)
-	if err := l.schedule(t, rl.Schedule{Name: "s", Evaluate: "first"}, workers.Timing{Every: time.Hour}); err != nil {
+	if err := l.schedule(t, rl.Schedule{Name: "s", Evaluate: "first"}, workers.Timing{Every: seldom}); err != nil {
 		t.Fatal(err)
 	}
 	if err := workers.TriggerSchedule(t.Context(), l.client, "s"); err != nil {

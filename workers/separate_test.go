@@ -90,7 +90,7 @@ func port(address string) string { return address[strings.LastIndex(address, ":"
 // makeBucket waits for the S3 server and makes a bucket on it.
 func makeBucket(t *testing.T, url string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func makeBucket(t *testing.T, url string) {
 // awaitTemporal waits until the namespace is there: the server answers a moment before.
 func awaitTemporal(t *testing.T, address string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		c, err := client.DialContext(t.Context(), client.Options{HostPort: address})
 		if err == nil {
 			c.Close()

@@ -17,7 +17,7 @@ import (
 // steer gives a command and waits until it has taken effect.
 func (l *line) steer(t *testing.T, run rl.RunID, name, why string) workflows.Standing {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	began := time.Now()
 	at, err := workers.Steer(ctx, l.client, run, name, workflows.Command{By: "tester", Why: why}, nil)
@@ -152,7 +152,7 @@ func TestResumedBeforePaused(t *testing.T) {
 	}
 	l.steer(t, cfg.Name, workflows.Resume, "")
 	var out workflows.TrainOut
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	if err := l.client.GetWorkflow(ctx, run.GetID(), run.GetRunID()).Get(ctx, &out); err != nil || out != want {
 		t.Fatalf("%+v %v, want %+v", out, err, want)
