@@ -17,11 +17,12 @@ func TestAnEvaluationOutlivesTheHolder(t *testing.T) {
 	dir := t.TempDir()
 	file, data := filepath.Join(dir, "run.yaml"), filepath.Join(dir, "data")
 	_, judge := theJudge()
-	yaml := strings.Replace(fmt.Sprintf(killedRun, judge), "every: 3, tasks: 10", "every: 0, tasks: 200", 1)
+	yaml := strings.Replace(fmt.Sprintf(killedRun, judge), "every: 3, tasks: 10", "every: 0, tasks: 40", 1)
 	if err := os.WriteFile(file, []byte(strings.Replace(yaml, "updates: 6", "updates: 1000", 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	train := command("train", "-f", file, "--quiet", "--data", data)
+	train.Env = append(train.Env, "LONGHAUL_FAULTS=PUT /evals/.*/journal/ 5 kill-after")
 	if err := train.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -32,14 +33,9 @@ func TestAnEvaluationOutlivesTheHolder(t *testing.T) {
 	eval := command("eval", "killed@0", "--json", "--data", data)
 	var out, said strings.Builder
 	eval.Stdout, eval.Stderr = &out, &said
-	if err := eval.Start(); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(500 * time.Millisecond)
-	train.Process.Kill()
-	err := eval.Wait()
+	err := eval.Run()
 	var e rl.Evaluation
-	if err != nil || json.Unmarshal([]byte(out.String()), &e) != nil || e.Greedy.Of != 200 || e.Sampled.Of != 200 {
+	if err != nil || json.Unmarshal([]byte(out.String()), &e) != nil || e.Greedy.Of != 40 || e.Sampled.Of != 40 {
 		t.Errorf("%v: %s%s", err, out.String(), said.String())
 	}
 	if !strings.Contains(said.String(), "has ended; its work goes on with the next that does") {

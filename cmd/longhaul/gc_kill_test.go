@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -34,14 +35,24 @@ func TestGCKilledBesideARun(t *testing.T) {
 	collect := func() *exec.Cmd { return command("gc", "--grace", "0s", "--json", "--data", data) }
 	rng := rand.New(rand.NewPCG(2, 3))
 	worker, over := train("disturbed"), make(chan error, 1)
+	events, err := os.Create(filepath.Join(dir, "events"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Close()
+	done := func() bool {
+		b, _ := os.ReadFile(events.Name())
+		return bytes.Contains(b, []byte(`{"event":"done"`))
+	}
 	work := func() {
+		worker.Stdout = events
 		if err := worker.Start(); err != nil {
 			t.Fatal(err)
 		}
 		go func() { over <- worker.Wait() }()
 	}
 	work()
-	defer func() { worker.Process.Kill() }()
+	defer func() { worker.Process.Kill(); <-over }()
 	killed, retired := 0, 0
 	for i := 1; len(over) == 0; i++ {
 		if i == 4 { // the run goes on from what gc left of it
@@ -67,7 +78,7 @@ func TestGCKilledBesideARun(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(out, &r)
 		}
-		if err != nil && len(over) == 0 { // else the process whose store it is has ended meanwhile
+		if err != nil && !done() { // else the process whose store it is ends, or has ended
 			t.Errorf("gc: %v %s", err, out)
 		}
 		retired += r.Freed.Checkpoints

@@ -49,10 +49,11 @@ func TestJobsRefuseWhatIsNotTheirs(t *testing.T) {
 func TestJobsThatPauseTheRun(t *testing.T) {
 	for fault, says := range map[string]string{
 		"older trainer": `attempt 1 failed: exit code 42: spec: its schema "longhaul/update/1" is not one that this trainer knows`,
-		"slow":          "longer than update.timeout, 2s, and was ended",
+		"slow":          "longer than update.timeout, 15s, and was ended",
 	} {
 		t.Run(fault, func(t *testing.T) {
-			c := jobRunOf(t, "use: local, timeout: 2s, local: {python: trainer}", 1)
+			timeout := map[string]string{"older trainer": "10m", "slow": "15s"}[fault] // the next attempt has as long
+			c := jobRunOf(t, "use: local, timeout: "+timeout+", local: {python: trainer}", 1)
 			cmd, _ := c.train("")
 			cmd.Env = append(cmd.Env, "LONGHAUL_JOB_FAULT="+fault)
 			var out bytes.Buffer
@@ -92,6 +93,13 @@ func TestTwoJobsRace(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := c.job(t)
+	say := func(what string) {
+		t.Helper()
+		if b, err := command(what, "jobs", "--data", c.data).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", what, err, b)
+		}
+	}
+	say("pause") // the run's end would take the store from rivals that are late
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", first))
 	if err != nil {
 		t.Fatal(err)
@@ -113,6 +121,7 @@ func TestTwoJobsRace(t *testing.T) {
 	}
 	release()
 	all.Wait()
+	say("resume")
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s\n%v", err, out.Bytes(), cmd.Stderr)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -54,6 +55,9 @@ func (c *crashing) stray(t *testing.T) {
 		for _, pid := range c.processes(t, name) {
 			t.Logf("process %d (%s) is left", pid, name)
 			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		for end := time.Now().Add(time.Minute); len(c.processes(t, name)) > 0 && time.Now().Before(end); { // or it writes to what is removed
+			time.Sleep(10 * time.Millisecond)
 		}
 	}
 }
@@ -149,6 +153,11 @@ func TestJobsKilledAtRandom(t *testing.T) {
 	n, runs, hit := asked(t, 20), 1, map[string]int{}
 	c := aJobRun(t, updates)
 	rng := rand.New(rand.NewPCG(6, uint64(n)))
+	turn := make([]string, n)
+	for i := range turn {
+		turn[i] = victims[i%len(victims)]
+	}
+	rng.Shuffle(n, func(i, j int) { turn[i], turn[j] = turn[j], turn[i] })
 	for kills := 0; kills < n; {
 		cmd, _ := c.train("")
 		cmd.Env = append(cmd.Env, "LONGHAUL_JOB_PACE=150ms")
@@ -159,8 +168,9 @@ func TestJobsKilledAtRandom(t *testing.T) {
 		}
 		over := make(chan error, 1)
 		go func() { over <- cmd.Wait() }()
-		who := victims[rng.IntN(len(victims))]
-		for alive := true; alive && kills < n; {
+		alive := true
+		for alive && kills < n {
+			who := turn[kills]
 			select {
 			case err := <-over:
 				if alive = false; err != nil {
@@ -176,10 +186,9 @@ func TestJobsKilledAtRandom(t *testing.T) {
 				}
 				kills++
 				hit[who]++
-				who = victims[rng.IntN(len(victims))]
 			}
 		}
-		if cmd.ProcessState == nil {
+		if alive {
 			cmd.Process.Kill()
 			<-over
 		} else if cmd.ProcessState.Success() { // it was faster: another run takes the rest of the kills
@@ -213,8 +222,12 @@ func TestJobIsToldToEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.until(t, atAStep)
-	if err := syscall.Kill(c.job(t), syscall.SIGTERM); err != nil {
+	pid := c.job(t)
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
+	}
+	for slices.Contains(c.processes(t, "trainer"), pid) { // it stays at its step until it has heard
+		time.Sleep(10 * time.Millisecond)
 	}
 	release()
 	if err := cmd.Wait(); err != nil {
@@ -252,7 +265,7 @@ func atAStep(s runStatus) bool {
 // job waits for a job to be at work.
 func (c *crashing) job(t *testing.T) int {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if pids := c.processes(t, "trainer"); len(pids) > 0 {
 			return pids[0]
 		}
@@ -265,7 +278,7 @@ func (c *crashing) job(t *testing.T) int {
 // until waits for the run to stand so.
 func (c *crashing) until(t *testing.T, ok func(runStatus) bool) (s runStatus) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		out, err := command("status", "jobs", "--json", "--data", c.data).Output()
 		if err == nil && json.Unmarshal(out, &s) == nil && ok(s) {
 			return s
@@ -317,7 +330,7 @@ func TestPausedAndCancelledJobs(t *testing.T) {
 		t.Errorf("paused: of process %d %v are left", pid, now)
 	}
 	release()
-	for end := time.Now().Add(time.Minute); len(c.processes(t, "trainer")) > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(3 * time.Minute); len(c.processes(t, "trainer")) > 0 && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 	}
 	say("resume")

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/longhaul-rl/longhaul/infra/dev"
 	"github.com/longhaul-rl/longhaul/infra/simjudge"
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -97,6 +98,15 @@ func (c *crashing) noted(errs *bytes.Buffer) {
 	}
 }
 
+// held waits until a process holds the data directory.
+func (c *crashing) held(by *exec.Cmd) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if p, ok, err := dev.Attach(c.data); ok && err == nil && p.PID == by.Process.Pid {
+			return
+		}
+	}
+}
+
 // end runs to the end and reports what is left; the run must verify.
 func (c *crashing) end(t *testing.T) remains {
 	t.Helper()
@@ -137,6 +147,9 @@ func TestKilledRunEndsTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(300*time.Millisecond + time.Duration(rng.Int64N(int64(3*time.Second))))
+		if signal == syscall.SIGINT { // which it answers once it is at work
+			c.held(cmd)
+		}
 		cmd.Process.Signal(signal)
 		err := cmd.Wait()
 		c.noted(errs)

@@ -54,7 +54,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 || neg {
 		ts.Fatalf("use: await FILE")
 	}
-	for range 600 {
+	for range 3600 {
 		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
 			return
 		}
@@ -89,13 +89,13 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// eventually COMMAND ARGS... runs a command until it succeeds, for a minute at most.
+// eventually COMMAND ARGS... runs a command until it succeeds, for three minutes at most.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 1 || neg {
 		ts.Fatalf("use: eventually COMMAND ARGS...")
 	}
 	var err error
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if err = ts.Exec(args[0], args[1:]...); err == nil {
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/longhaul-rl/longhaul/rl"
@@ -56,13 +57,15 @@ func TestPartsThatAreSilentAreToldOfAndGivenUp(t *testing.T) {
 }
 
 func TestAQuickAnswerIsNotToldOf(t *testing.T) {
-	var said bytes.Buffer
-	a := &app{out: &output{stdout: &said, stderr: &said}, patience: time.Minute}
-	refused := rl.Errorf(rl.Refused, "store", "no")
-	if err := a.reach(t.Context(), "the store", func(context.Context) error { return refused }); err != error(refused) {
-		t.Errorf("got %v", err)
-	}
-	if said.Len() > 0 {
-		t.Errorf("said %q", said.String())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		a := &app{out: &output{stdout: &said, stderr: &said}, patience: time.Minute}
+		refused := rl.Errorf(rl.Refused, "store", "no")
+		if err := a.reach(t.Context(), "the store", func(context.Context) error { return refused }); err != error(refused) {
+			t.Errorf("got %v", err)
+		}
+		if said.Len() > 0 {
+			t.Errorf("said %q", said.String())
+		}
+	})
 }

@@ -51,6 +51,9 @@ type policyServer struct {
 
 func (s *policyServer) start(t *testing.T) {
 	l, err := net.Listen("tcp", s.address)
+	for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); l, err = net.Listen("tcp", s.address) {
+		time.Sleep(100 * time.Millisecond) // while the server was away a client's connection may have taken its port
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +246,7 @@ func (s *served) disturb() {
 	s.servers[1].server.Close()
 	s.until("run", "two servers are ejected", func(r runStatus) bool { return slices.Equal(states(r), []string{"ejected", "ejected", "healthy"}) })
 	s.servers[2].hangs.Store(true) // the last one: now it is an outage
-	s.until("run", "the run waits", waits)
+	s.until("run", "the run waits, and all of its servers are known to be away", func(r runStatus) bool { return waits(r) && nobodyServes(r.Servers) })
 	for until := time.Now().Add(away(s.T)); time.Now().Before(until); time.Sleep(time.Second) {
 		r, err := observer{client: s.client, store: s.store, run: "run", scheduled: map[string]time.Time{}}.status(s.Context())
 		if err != nil || !waits(r) || r.State != workflows.Running {
