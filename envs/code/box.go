@@ -32,7 +32,7 @@ type box struct {
 	name   string // as errors call it
 	// ready says why no box can be made here, as far as that can be told beforehand.
 	ready func(ctx context.Context) error
-	// command starts wrapper.sh's arguments in a new box. tidy takes away what is left of it when its command did not end well.
+	// command starts wrapper.sh's arguments in a new box. tidy ends what is left of it when its command did not end well.
 	command func(args []string) (c *exec.Cmd, tidy func(), err error)
 	// watch ends the box when its program takes too much; it returns why, once the box is gone.
 	watch  func(c *exec.Cmd, b bounds, gone <-chan struct{}) string
@@ -103,7 +103,11 @@ func (b *box) run(ctx context.Context, t tree, p program) (outcome, error) {
 		why = b.watch(c, b.bounds, gone)
 	}()
 	kill := func() { c.Process.Kill() }
-	stop := context.AfterFunc(limited, kill)
+	stop := context.AfterFunc(limited, func() {
+		kill()
+		tidy() // what is left may have stdout open
+		stdout.Close()
+	})
 	o, ready, broken := read(bufio.NewReader(stdout), p.most, b.bounds.disk)
 	if ready { // there is nothing more to wait for, whoever may still write
 		stdout.Close()

@@ -4,8 +4,12 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -25,6 +29,7 @@ func newBubblewrap(b bounds, see []string) *box {
 				return rl.Errorf(rl.Invalid, "env.code.see", "%w", err)
 			}
 		}
+		killBoxes(func(name string) bool { return overstayed(name, time.Now()) })
 		return nil
 	}
 	out.command = func(args []string) (*exec.Cmd, func(), error) {
@@ -46,7 +51,7 @@ func newBubblewrap(b bounds, see []string) *box {
 			filtered.Close()
 			return nil, nil, rl.Errorf(rl.Unavailable, at, "%w", err)
 		}
-		size := strconv.FormatInt(b.disk.memory(), 10)
+		name, size := until(time.Now().Add(b.time+startUp)), strconv.FormatInt(b.disk.memory(), 10)
 		flags := []string{"--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", "--seccomp", "3",
 			"--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev", "--size", "1048576", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"}
 		for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib64"} {
@@ -64,15 +69,36 @@ func newBubblewrap(b bounds, see []string) *box {
 		}
 		flags = append(flags, "--size", size, "--tmpfs", "/task", "--size", size, "--tmpfs", "/tmp", "--remount-ro", "/", "--chdir", "/task",
 			"--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "HOME", "/task", "--setenv", "LANG", "C.UTF-8",
-			"--setenv", "PYTHONHASHSEED", "0", "--setenv", "PYTHONDONTWRITEBYTECODE", "1", "sh", "-c", wrapper, "sandbox")
+			"--setenv", "PYTHONHASHSEED", "0", "--setenv", "PYTHONDONTWRITEBYTECODE", "1", "sh", "-c", wrapper, name)
 		c := exec.Command(path, append(flags, args...)...)
 		c.Dir, c.Env, c.ExtraFiles = "/", []string{}, []*os.File{filtered}
 		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		if os.Geteuid() == 0 {
 			c.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
 		}
-		return c, func() {}, nil // --die-with-parent
+		return c, func() { killBoxes(func(other string) bool { return other == name }) }, nil
 	}
 	out.watch = watch
 	return out
+}
+
+// killBoxes kills the boxes of some names, until none is left. --die-with-parent does that where bwrap ends, but not where it ends before
+// what it has started for the box has asked for it: that would go on, or wait for bwrap for ever. The first process of a box, with which
+// all others end, is a bwrap with the same arguments, the box's name among them.
+func killBoxes(which func(name string) bool) {
+	for range 100 {
+		left := false
+		files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well formed
+		for _, file := range files {
+			words := strings.Split(content(file), "\x00")
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			if err == nil && filepath.Base(words[0]) == "bwrap" && slices.ContainsFunc(words, which) {
+				left = syscall.Kill(pid, syscall.SIGKILL) == nil || left
+			}
+		}
+		if !left {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }

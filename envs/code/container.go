@@ -56,16 +56,16 @@ func (e engine) ready(ctx context.Context) error {
 	return nil
 }
 
-// until names a container that may be there until then.
+// until names a container, or a box of bubblewrap, that may be there until then.
 func until(then time.Time) string {
 	return fmt.Sprintf("longhaul-%d-%s", then.Unix(), strings.ToLower(rand.Text()[:12]))
 }
 
-var containerName = regexp.MustCompile(`^longhaul-([0-9]+)-[a-z0-9]{12}$`)
+var boxName = regexp.MustCompile(`^longhaul-([0-9]+)-[a-z0-9]{12}$`)
 
-// overstayed reports whether a name is of a container of ours whose time is over.
+// overstayed reports whether a name is of a box of ours whose time is over.
 func overstayed(name string, now time.Time) bool {
-	m := containerName.FindStringSubmatch(name)
+	m := boxName.FindStringSubmatch(name)
 	if m == nil {
 		return false
 	}
