@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/server/common/log/tag"
 
 	"github.com/longhaul-rl/longhaul/rl"
 )
@@ -218,6 +219,19 @@ func TestNothingReachesTheTerminal(t *testing.T) {
 	}
 	if b, err := os.ReadFile(filepath.Join(dir, logFile)); err != nil || len(b) > 0 {
 		t.Errorf("a quiet run leaves an empty log, got %v:\n%s", err, b)
+	}
+}
+
+// A server's call that failed because nobody waits for it any more is no failure.
+func TestTheLogTellsOfFailuresAlone(t *testing.T) {
+	var said bytes.Buffer
+	l := newServerLog(&said, nil)
+	l.Error("cannot poll", tag.Error(context.Canceled))
+	if said.Len() > 0 {
+		t.Error(said.String())
+	}
+	if l.Error("cannot poll", tag.Error(io.ErrUnexpectedEOF)); !strings.Contains(said.String(), "level=ERROR msg=\"cannot poll\" error=\"unexpected EOF\"") {
+		t.Error(said.String())
 	}
 }
 

@@ -66,8 +66,18 @@ func (s serverLog) SLog() *slog.Logger            { return s.out }
 func (s serverLog) Debug(m string, t ...tag.Tag)  { s.emit(slog.LevelDebug, m, t) }
 func (s serverLog) Info(m string, t ...tag.Tag)   { s.emit(slog.LevelInfo, m, t) }
 func (s serverLog) Warn(m string, t ...tag.Tag)   { s.emit(slog.LevelWarn, m, t) }
-func (s serverLog) Error(m string, t ...tag.Tag)  { s.emit(slog.LevelError, m, t) }
+func (s serverLog) Error(m string, t ...tag.Tag)  { s.emit(unlessGone(slog.LevelError, t), m, t) }
 func (s serverLog) DPanic(m string, t ...tag.Tag) { s.emit(slog.LevelError, m, t) }
+
+// unlessGone is the level of what failed: nothing did where who asked does not wait any more, as a worker that stops between two polls.
+func unlessGone(level slog.Level, tags []tag.Tag) slog.Level {
+	for _, t := range tags {
+		if t.Key() == "error" && fmt.Sprint(t.Value()) == context.Canceled.Error() {
+			return slog.LevelDebug
+		}
+	}
+	return level
+}
 
 func (s serverLog) Panic(m string, t ...tag.Tag) {
 	s.emit(slog.LevelError, m, t)

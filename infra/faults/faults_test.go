@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,9 +15,9 @@ import (
 )
 
 // answered counts what reaches the server.
-func answered(n *int) http.Handler {
+func answered(n *atomic.Int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		*n++
+		n.Add(1)
 		io.WriteString(w, "0123456789")
 	})
 }
@@ -24,7 +25,7 @@ func answered(n *int) http.Handler {
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		do      Fault
-		reached int
+		reached int64
 		want    string // status and body, or an error
 	}{
 		"nothing": {nil, 1, "200 0123456789"},
@@ -37,7 +38,7 @@ func TestFaults(t *testing.T) {
 		"cut":     {Cut(4), 1, "unexpected EOF after 0123"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reached := 0
+			var reached atomic.Int64
 			when := Always
 			if c.do == nil {
 				when = Nth(2)
@@ -61,8 +62,8 @@ func TestFaults(t *testing.T) {
 			} else {
 				got = err.Error()
 			}
-			if got != c.want || reached != c.reached {
-				t.Errorf("%q, reached %d; want %q, %d", got, reached, c.want, c.reached)
+			if got != c.want || reached.Load() != c.reached {
+				t.Errorf("%q, reached %d; want %q, %d", got, reached.Load(), c.want, c.reached)
 			}
 		})
 	}
@@ -70,7 +71,7 @@ func TestFaults(t *testing.T) {
 
 // As a server's part, over a socket, the client sees the same.
 func TestHandler(t *testing.T) {
-	reached := 0
+	var reached atomic.Int64
 	p := Of(On("GET", "/lost", Always, Lost), On("GET", "/cut", Always, Cut(4)), On("GET", "/busy", First(1), Status(429, "Retry-After", "20")))
 	s := httptest.NewServer(p.Handler(answered(&reached)))
 	defer s.Close()
