@@ -23,6 +23,9 @@ var difficulties = []difficulty{
 	{"hard", "five or more calls of different tools, with something to find out, compare or compute on the way"},
 }
 
+// exampleGoal is that of the prompt's example, which is no task of anybody's.
+const exampleGoal = "How many of my meetings on 3 March take more than an hour?"
+
 const writer = `You write tasks for training an AI agent that works with tools. The agent sees a task's goal as a user's message, calls tools, and then answers.
 
 A good task
@@ -38,7 +41,7 @@ For each task give
 - answer_contains: a short text that every right final answer must contain, such as a number, or "" where there is none.
 
 Reply with JSON only. One task for the tools of a calendar, list_events and add_event, would be written so:
-{"tasks": [{%s"goal": "How many of my meetings on 3 March take more than an hour?", "tools": ["list_events"], "rubric": "The events of 3 March were listed; the answer is the number of those that take more than an hour. Nothing was added.", "answer_contains": "2"}]}`
+{"tasks": [{%s"goal": "%s", "tools": ["list_events"], "rubric": "The events of 3 March were listed; the answer is the number of those that take more than an hour. Nothing was added.", "answer_contains": "2"}]}`
 
 // What a writer is told of files, and the example's.
 const (
@@ -70,7 +73,7 @@ func (p *proposer) question(batch int, d difficulty, focus []string, avoid []str
 	}
 	return reward.Question{
 		Prompt: promptVersion, Model: p.Writer.Model, Form: form(p.files, p.names()), Temperature: p.Temperature, MaxTokens: p.ReplyTokens, Seed: p.seed(),
-		Messages: []rl.Message{{Role: rl.System, Content: fmt.Sprintf(writer, files, example)}, {Role: rl.User, Content: b.String()}},
+		Messages: []rl.Message{{Role: rl.System, Content: fmt.Sprintf(writer, files, example, exampleGoal)}, {Role: rl.User, Content: b.String()}},
 	}
 }
 

@@ -103,6 +103,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	if o.Solver.Model != "" {
 		p.solver = policy.New(policy.Options{URL: o.Solver.URL, APIKey: o.Solver.Key, Concurrency: max(o.Concurrency, 1)})
 	}
+	p.known.alike(exampleGoal) // weak writers copy it
 	for err == nil && len(p.tasks) < o.Tasks {
 		err = p.batch(ctx)
 	}

@@ -143,6 +143,7 @@ func TestTasksAreWrittenCheckedAndKept(t *testing.T) {
 		`{"tasks":[{"goal":"what does tea cost?","rubric":"says 3","tools":["cost"],"answer_contains":""}]}`,
 		"<think>hm</think>```json\n"+`{"tasks":[{"goal":"what does tea cost?","rubric":"says 3","tools":["price"],"answer_contains":"price of tea: 3"},{"goal":"do the impossible with tea","rubric":"r","tools":["stock"],"answer_contains":""}]}`+"\n```",
 		`{"tasks":[{"goal":"What does Tea cost","rubric":"r","tools":["price"],"answer_contains":""}]}`,
+		`{"tasks":[{"goal":"How many of my meetings on 3 March take more than an hour","rubric":"r","tools":["price"],"answer_contains":""}]}`,
 	)
 	o := options(a, t.TempDir())
 	r, err := Run(t.Context(), o)
@@ -150,7 +151,7 @@ func TestTasksAreWrittenCheckedAndKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Tasks != 6 || r.Eval != 2 || r.ByKind["easy"] != 2 || r.ByKind["medium"] != 2 || r.ByKind["hard"] != 2 || r.Invalid != 2 || r.Server != "prices 2" ||
-		r.Refused["not solved"] != 1 || r.Refused["like another task"] != 1 {
+		r.Refused["not solved"] != 1 || r.Refused["like another task"] != 2 {
 		t.Errorf("%+v", r)
 	}
 	tasks := written1(t, o)

@@ -104,6 +104,8 @@ func readTask(raw json.RawMessage, tools []string, files bool) (w written, err e
 			return w, fmt.Errorf("%q is missing, or is not what it should be", name)
 		}
 	}
+	slices.Sort(w.Tools)
+	w.Tools = slices.Compact(w.Tools) // weak writers list one many times
 	return w, w.wrong(tools, files)
 }
 

@@ -43,6 +43,10 @@ func TestRepliesThatAreNoTasks(t *testing.T) {
 	if len(found) != 1 || found[0].Answer != "x" || err == nil || !strings.HasPrefix(err.Error(), "task 1: ") {
 		t.Errorf("%+v, %v", found, err)
 	}
+	found, err = read(reward.Reply{Text: `{"tasks":[{"goal":"find out","rubric":"r","tools":["t","t"]}]}`}, []string{"t"}, true, anything)
+	if len(found) != 1 || len(found[0].Tools) != 1 || err != nil {
+		t.Errorf("a tool is named twice: %+v, %v", found, err)
+	}
 	refuse := func(mcp.Task) error { return errors.New("there is a directory") }
 	if found, err := read(reward.Reply{Text: `{"tasks":[` + good + `]}`}, []string{"t"}, true, refuse); len(found) > 0 || err == nil || err.Error() != "task 1: there is a directory" {
 		t.Errorf("%+v, %v", found, err)
