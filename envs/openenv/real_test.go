@@ -216,7 +216,7 @@ func TestRealFailures(t *testing.T) {
 
 // The server is killed in mid-episode and comes back. A seeded world goes on where it was; one that is not is void.
 func TestRealServerIsKilledInMidEpisode(t *testing.T) {
-	for _, wanders := range []string{"", "yes"} {
+	for _, wanders := range []string{"", filepath.Join(t.TempDir(), "episodes")} {
 		s := serveReal(t, []string{"SESSIONS=1", "WANDERS=" + wanders}, "testdata/counting.py")
 		w := s.world(nil)
 		turns := []string{`{"number":1}`, `{"number":98}`, `{"number":50}`, `{"number":51}`, `{"number":49}`, `{"number":2}`}

@@ -1,4 +1,5 @@
-"""An OpenEnv server with a seeded world: guess a number from 0 to 9999. PORT, SESSIONS and WANDERS come from the environment."""
+"""An OpenEnv server with a seeded world: guess a number from 0 to 9999. PORT, SESSIONS and WANDERS come from the
+environment; where WANDERS names a file, which counts episodes, the number is another one in each."""
 
 import os
 import random
@@ -29,8 +30,11 @@ class Guessing(Environment):
     SUPPORTS_CONCURRENT_SESSIONS = True
 
     def reset(self, seed=None, episode_id=None, **kwargs):
-        rng = random.Random(None if os.environ.get("WANDERS") else seed)
-        self.secret, self.guesses = rng.randrange(10_000), 0
+        self.secret, self.guesses = random.Random(seed).randrange(10_000), 0
+        if file := os.environ.get("WANDERS"):
+            with open(file, "a") as f:
+                f.write(".")
+            self.secret = (self.secret + os.path.getsize(file)) % 10_000
         return Hint(said=f"guess; it is {'odd' if self.secret % 2 else 'even'}")
 
     def step(self, action, **kwargs):
