@@ -25,10 +25,7 @@ func running(text string) (n int) {
 
 // A box whose time ends while it is being made, at whatever moment, is gone, with all that was started of it.
 func TestEndedAtAnyMoment(t *testing.T) {
-	box, why := bubblewrapHere(usual)
-	if box == nil {
-		t.Skip(why)
-	}
+	box := aBubblewrap(t)
 	mark := fmt.Sprintf("mark-%d", os.Getpid())
 	for i := range 120 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*250*time.Microsecond)
@@ -48,10 +45,7 @@ func TestEndedAtAnyMoment(t *testing.T) {
 
 // Who ends in place of the box's first process, such as the kernel's killer of what takes too much memory, holds nothing up.
 func TestFirstProcessIsKilled(t *testing.T) {
-	box, why := bubblewrapHere(usual)
-	if box == nil {
-		t.Skip(why)
-	}
+	box := aBubblewrap(t)
 	mark := fmt.Sprintf("first-%d", os.Getpid())
 	go func() {
 		for running(mark) < 3 {
@@ -77,10 +71,7 @@ func TestFirstProcessIsKilled(t *testing.T) {
 
 // What is left of a worker that was killed is ended by the next that opens the world, once its time is over.
 func TestBoxesThatOverstay(t *testing.T) {
-	box, why := bubblewrapHere(usual)
-	if box == nil {
-		t.Skip(why)
-	}
+	box := aBubblewrap(t)
 	start := func(name string) *exec.Cmd {
 		c := exec.Command("bwrap", "--unshare-all", "--ro-bind", "/", "/", "sh", "-c", "sleep 1000; :", name)
 		if err := c.Start(); err != nil {
@@ -94,8 +85,8 @@ func TestBoxesThatOverstay(t *testing.T) {
 	for running(current) < 3 {
 		time.Sleep(time.Millisecond)
 	}
-	if _, why := bubblewrapHere(usual); why != nil {
-		t.Fatal(why)
+	if err := box.ready(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	old.Wait() // or it hangs
 	if running(current) < 3 {

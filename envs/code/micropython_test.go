@@ -45,6 +45,16 @@ func bubblewrapHere(b bounds) (sandbox, error) {
 	return box, nil
 }
 
+// aBubblewrap is for tests that are of nothing else.
+func aBubblewrap(t *testing.T) *box {
+	t.Helper()
+	b, why := bubblewrapHere(usual) // with 256 MiB
+	if b == nil {
+		t.Skipf("bubblewrap does not work here: %v", why)
+	}
+	return b.(*box)
+}
+
 var usual = bounds{time: 10 * time.Second, memory: 16 << 20, disk: room{files: 50, bytes: 2 << 20}}
 
 // interpreters are MicroPythons by their bounds: compiling one takes longer than any test.

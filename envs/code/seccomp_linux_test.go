@@ -10,10 +10,7 @@ import (
 
 // A program has sockets of its own network and files, and no others.
 func TestSocketsAreOfFewKinds(t *testing.T) {
-	box, why := bubblewrapHere(usual)
-	if box == nil {
-		t.Skipf("bubblewrap does not work here: %v", why)
-	}
+	box := aBubblewrap(t)
 	const source = `import errno, socket
 for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16, 17, 38, 40): # netlink, packet, alg, vsock
     try:

@@ -46,7 +46,7 @@ func newReal(t *testing.T) *real {
 	t.Helper()
 	worlds := os.Getenv("LONGHAUL_TEST_WORLDS")
 	if _, err := os.Stat(filepath.Join(worlds, "openenv", "bin", "python")); worlds == "" || err != nil { // make test-worlds has it
-		t.Skip("the openenv package is not installed: LONGHAUL_TEST_WORLDS=$(scripts/worlds.sh openenv)")
+		t.Skip("the openenv package (320 MB) is not installed; make test-worlds installs it, and runs this")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
